@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cublasLt.h>
+
 #include <memory>
 #include <type_traits>
 
@@ -33,6 +35,9 @@ using GraphDescription = Owned<cudaGraph_t, cudaGraphDestroy>;
 using GraphHandle = Owned<cudaGraphExec_t, cudaGraphExecDestroy>;
 using CudnnHandle = Owned<cudnnHandle_t, cudnnDestroy>;
 using CublasHandle = Owned<cublasHandle_t, cublasDestroy>;
+using MatmulDescriptor = Owned<cublasLtMatmulDesc_t, cublasLtMatmulDescDestroy>;
+using MatmulPreference = Owned<cublasLtMatmulPreference_t, cublasLtMatmulPreferenceDestroy>;
+using MatrixLayout = Owned<cublasLtMatrixLayout_t, cublasLtMatrixLayoutDestroy>;
 using TensorDescriptor = Owned<cudnnTensorDescriptor_t, cudnnDestroyTensorDescriptor>;
 
 }  // namespace syncopate::capture

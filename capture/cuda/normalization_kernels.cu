@@ -15,6 +15,7 @@ __global__ void sum_columns_kernel(Terms terms, Rows shape, float* first, float*
   const std::int64_t column = static_cast<std::int64_t>(blockIdx.x) * tile_columns + threadIdx.x;
   float2 sums = {0.0F, 0.0F};
   if (column < shape.width) {
+#pragma unroll 4  // so that several loads are under way
     for (std::int64_t row = static_cast<std::int64_t>(blockIdx.y) * tile_rows + threadIdx.y; row < shape.rows;
          row += static_cast<std::int64_t>(gridDim.y) * tile_rows) {
       const float2 term = terms(row, column, shape.width);

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "capture/cuda/convolution_choices.hpp"
+#include "capture/cuda/engine_pass.hpp"
 #include "capture/cuda/handles.hpp"
 #include "capture/cuda/kernels.hpp"
 #include "capture/cuda/memory.hpp"
@@ -25,7 +25,7 @@ struct CudaTools {
   Number number = Number::fp32;  ///< of activations
   bool tf32 = false;             ///< products may round fp32 to 10 bits of mantissa
   DeviceMemory workspace;        ///< scratch memory of the library call that runs
-  std::shared_ptr<ConvolutionChoices> choices = std::make_shared<ConvolutionChoices>();
+  std::shared_ptr<EngineUses> engine_uses = std::make_shared<EngineUses>();
 
   Queue queue() const { return {stream, number}; }
   DeviceMemory allocate(std::int64_t bytes) const { return {bytes, stream}; }

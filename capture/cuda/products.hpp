@@ -38,6 +38,26 @@ struct Products {
 void multiply_all(const CudaTools& tools, const ProductExtents& extents, float scale, const Factors& left, const Factors& right,
                   const Products& results, std::int64_t count);
 
+/// result [rows, columns] = left [rows, depth] right^T + bias, with right [columns, depth], in one kernel of cuBLASLt, as in PyTorch's
+/// linear layers. Uses the tools' workspace.
+class BiasedProduct {
+ public:
+  BiasedProduct(const CudaTools& tools, const ProductExtents& extents, const void* bias);
+
+  /// False if cuBLASLt has no kernel for it.
+  bool supported() const { return supported_; }
+  std::size_t workspace() const { return supported_ ? chosen_.workspaceSize : 0; }
+  void run(const CudaTools& tools, const void* left, const void* right, void* result) const;
+
+ private:
+  MatmulDescriptor product_;
+  MatrixLayout right_;
+  MatrixLayout left_;
+  MatrixLayout result_;
+  cublasLtMatmulHeuristicResult_t chosen_{};
+  bool supported_ = false;
+};
+
 /// How cuBLAS computes products in the tools' format, by its own name.
 std::string_view product_name(const CudaTools& tools);
 

@@ -7,7 +7,7 @@ PROOF = [("resnet50", 32), ("bert_base", 32)]
 # As people train today; their launches are a CUDA graph.
 COMMON = [("resnet50", 256), ("bert_large", 32), ("resnet50", 128)]
 # With ops that capture lacks: PyTorch alone.
-PROFILED = [("gpt2_small", 16), ("llama_7b_block", 1), ("vit_b16", 128), ("llama_7b_block", 8), ("llama_7b_block", 4), ("llama_7b_block", 2)]
+PROFILED = [("gpt2_small", 16), ("vit_b16", 128), ("llama_7b_block", 1), ("llama_7b_block", 8), ("llama_7b_block", 4), ("llama_7b_block", 2)]
 # The networks of the five papers at their batch sizes.
 PAPERS = [("resnet50", 32), ("googlenet_bvlc", 64), ("resnet50", 64), ("densenet201", 64), ("resnet152", 128), ("inception_v4", 128, "3x224x224"),
           ("densenet161", 64), ("vgg11", 64), ("alexnet_mxnet", 64), ("resnet20", 128), ("sasgd_cifar10", 64), ("sasgd_nlcf", 1)]
@@ -59,14 +59,14 @@ def jobs(device):
     """In the order in which they should run."""
     if device == "cpu":
         return of_kind("capture", REHEARSAL, "fp32") + of_kind("profile", REHEARSAL, "fp32")
-    common = [job for dtype in DTYPES[:2] for job in of_kind("capture", COMMON[:2], dtype)] + of_kind("profile", PROFILED[:3], "bf16")
+    common = [job for dtype in DTYPES[:2] for job in of_kind("capture", COMMON[:2], dtype)] + of_kind("profile", PROFILED[:2], "bf16")
     papers = of_kind("capture", PAPERS, "fp32") + of_kind("capture", OTHERS[:1], "fp32") + of_kind("profile", PAPERS[:1], "fp32")
-    more = [job for dtype in DTYPES[:2] for job in of_kind("profile", COMMON[:1], dtype) + of_kind("capture", COMMON[2:], dtype)]
-    more += of_kind("capture", COMMON[:1], "fp16") + of_kind("profile", PROFILED[3:], "bf16")
+    today = of_kind("capture", PAPERS, "bf16") + of_kind("profile", COMMON[:1], "bf16") + of_kind("capture", PAPERS, "tf32")
+    more = of_kind("profile", PROFILED[2:], "bf16") + of_kind("profile", COMMON[:1], "tf32") + of_kind("capture", COMMON[:1], "fp16")
     rest = [job for dtype in DTYPES for job in of_kind("capture", PAPERS + OTHERS + COMMON, dtype)]
     compared = [job for dtype in DTYPES for job in of_kind("profile", PAPERS + OTHERS + COMMON, dtype)]
     growth = [job for dtype in DTYPES for job in of_kind("capture", [("resnet50", batch) for batch in BATCHES], dtype)]
-    return list(dict.fromkeys(proof() + common + papers + more + rest + compared + growth))
+    return list(dict.fromkeys(proof() + common + papers + today + more + rest + compared + growth))
 
 
 def of_kind(kind, networks, dtype):

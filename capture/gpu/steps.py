@@ -15,7 +15,7 @@ from running import Failed, Skipped
 ROOT = Path(__file__).resolve().parents[2]
 CAPTURE, BUILD = ROOT / "capture", ROOT / "build-gpu"
 SKIPPED_CODE = 77
-EARLY = 30  # measurements before PyTorch's tests and the sanitizer
+EARLY = 45  # measurements before PyTorch's tests and the sanitizer
 
 
 def look(session):

@@ -2,15 +2,13 @@
 
 #include <cudnn.h>
 
-#include <array>
 #include <cstdint>
 #include <memory>
-#include <optional>
+#include <span>
 #include <string>
-#include <type_traits>
 #include <vector>
 
-#include "capture/cuda/handles.hpp"
+#include "capture/cuda/check.hpp"
 #include "capture/engine_choice.hpp"
 
 namespace syncopate::capture {
@@ -21,9 +19,13 @@ class BackendDescriptor {
   explicit BackendDescriptor(cudnnBackendDescriptorType_t type);
 
   void set(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, std::int64_t count, const void* values) const;
+  void set(cudnnBackendAttributeName_t name, std::span<const std::int64_t> values) const;
+  void set(cudnnBackendAttributeName_t name, const BackendDescriptor& part) const;
   /// Reads at most `most` values into `values`. Returns how many there are.
   std::int64_t get(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, std::int64_t most, void* values) const;
   std::int64_t integer(cudnnBackendAttributeName_t name) const;
+  /// An attribute that is a list of at most `most` descriptors of a type.
+  std::vector<BackendDescriptor> parts(cudnnBackendAttributeName_t name, cudnnBackendDescriptorType_t type, std::int64_t most) const;
   void finalize() const;
   /// As finalize(), but returns false if cuDNN cannot do what the descriptor describes.
   bool try_finalize() const;
@@ -36,28 +38,21 @@ class BackendDescriptor {
   std::unique_ptr<void, Destroy> handle_;
 };
 
-enum class ConvolutionPass : std::uint8_t { forward, backward_data, backward_filter };
+/// Describes a tensor. `id` names it among a plan's arguments. It lies at multiples of 16 bytes, but a `by_value` one on the host.
+BackendDescriptor describe_tensor(std::int64_t id, cudnnDataType_t type, std::span<const std::int64_t> extents,
+                                  std::span<const std::int64_t> strides, bool by_value = false);
 
-/// A convolution's tensors and steps.
-struct ConvolutionExtents {
-  cudnnDataType_t type;                ///< of all tensors; sums are in fp32
-  bool channels_last;                  ///< of all tensors in memory
-  std::array<std::int64_t, 4> input;   ///< samples, channels, height, width
-  std::array<std::int64_t, 4> filter;  ///< output channels, input channels of a group, height, width
-  std::array<std::int64_t, 4> output;  ///< as input
-  std::array<std::int64_t, 2> pad;     ///< vertical, horizontal
-  std::array<std::int64_t, 2> stride;
+/// One operation, and what it refers to.
+struct BackendOperation {
+  BackendDescriptor descriptor;  ///< not yet finalized
+  std::vector<BackendDescriptor> parts;
+
+  /// Sets an attribute of the operation to a descriptor, which it keeps.
+  void set(cudnnBackendAttributeName_t name, BackendDescriptor part);
 };
 
-/// Input, filter and output of a convolution, or the gradients of those that the pass computes.
-struct ConvolutionPointers {
-  void* input;
-  void* filter;
-  void* output;
-};
-
-/// One pass of a convolution, prepared to run with one engine.
-class ConvolutionPlan {
+/// An operation, prepared to run with one engine.
+class EnginePlan {
  public:
   std::size_t workspace() const { return static_cast<std::size_t>(plan_.integer(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE)); }
   cudnnStatus_t run(cudnnHandle_t cudnn, const BackendDescriptor& arguments) const {
@@ -65,28 +60,35 @@ class ConvolutionPlan {
   }
 
  private:
-  friend class ConvolutionEngines;
-  explicit ConvolutionPlan(BackendDescriptor plan) : plan_(std::move(plan)) {}
+  friend class Engines;
+  explicit EnginePlan(BackendDescriptor plan) : plan_(std::move(plan)) {}
   BackendDescriptor plan_;
 };
 
-/// What a plan runs on.
-BackendDescriptor plan_arguments(const ConvolutionPointers& pointers, void* workspace);
+/// A tensor of a plan by its id, and its numbers: on the device, or for one by value on the host.
+struct PlanArgument {
+  std::int64_t id;
+  void* numbers;
+};
 
-/// cuDNN's offers for one pass of a convolution: those of its heuristics, the most promising first, then those that should always work.
-class ConvolutionEngines {
+/// What a plan runs on.
+BackendDescriptor plan_arguments(std::span<const PlanArgument> arguments, void* workspace);
+
+/// cuDNN's offers for an operation: those of its heuristics, the most promising first, then those that should always work. None if cuDNN
+/// does not support the operation.
+class Engines {
  public:
-  ConvolutionEngines(cudnnHandle_t cudnn, ConvolutionPass pass, const ConvolutionExtents& extents);
+  Engines(cudnnHandle_t cudnn, BackendOperation operation);
 
   const std::vector<EngineOffer>& offers() const { return offers_; }
   /// Null if cuDNN does not support the offer.
-  std::shared_ptr<const ConvolutionPlan> build(std::size_t offer) const;
+  std::shared_ptr<const EnginePlan> build(std::size_t offer) const;
 
  private:
   void ask(cudnnBackendHeurMode_t mode);
 
   cudnnHandle_t cudnn_;
-  std::vector<BackendDescriptor> parts_;  // of the operation; cuDNN's descriptors may refer to them
+  BackendOperation operation_;
   BackendDescriptor graph_{CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR};
   std::vector<BackendDescriptor> configs_;  // by offer
   std::vector<EngineOffer> offers_;

@@ -1,0 +1,79 @@
+#include "capture/cuda/engine_pass.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "capture/cuda/gpu.hpp"
+#include "capture/cuda/op.hpp"
+
+namespace syncopate::capture {
+
+namespace {
+
+template <class Run>
+Seconds shortest_of(cudaStream_t stream, std::size_t runs, Run run) {
+  constexpr std::uint64_t until_queued = 300'000;  // ns; launching takes longer than a short kernel runs
+  std::vector<EventHandle> marks;
+  while (marks.size() <= runs) marks.emplace_back(cudaEventCreate, "cudaEventCreate");
+  delay(stream, until_queued);
+  record(marks.front(), stream);
+  for (std::size_t i = 1; i <= runs; ++i) {
+    run();
+    record(marks[i], stream);
+  }
+  check(cudaEventSynchronize(marks.back().get()), "cudaEventSynchronize");
+  Seconds shortest(std::numeric_limits<double>::infinity());
+  for (std::size_t i = 1; i <= runs; ++i) shortest = std::min(shortest, elapsed(marks[i - 1], marks[i]));
+  return shortest;
+}
+
+/// The shortest of a few GPU times of the work that `run` queues, of the first only if that exceeds `limit` far. Nothing if `run` fails.
+template <class Run>
+std::optional<Seconds> time_of(cudaStream_t stream, Run run, Seconds limit) {
+  constexpr std::size_t runs = 5;
+  if (!run()) {          // the first run also loads the kernels
+    cudaGetLastError();  // else the next launch would report its error
+    return std::nullopt;
+  }
+  const Seconds first = shortest_of(stream, 1, run);
+  return first > 2.0 * limit ? first : std::min(first, shortest_of(stream, runs - 1, run));
+}
+
+}  // namespace
+
+bool EnginePass::choose(const std::string& key, BackendOperation operation) {
+  EngineUses& known = *tools_->engine_uses;
+  auto place = known.find(key);
+  if (place == known.end()) place = known.emplace(key, fastest(std::move(operation))).first;
+  use_ = place->second;
+  return use_.plan != nullptr;
+}
+
+void EnginePass::run() {
+  if (!pack_) pack_ = plan_arguments(arguments_, tools_->workspace.data());
+  check(use_.plan->run(tools_->cudnn.get(), *pack_), "cudnnBackendExecute");
+}
+
+EngineUse EnginePass::fastest(BackendOperation operation) const {
+  auto* cudnn = tools_->cudnn.get();
+  const auto engines = std::make_shared<const Engines>(cudnn, std::move(operation));
+  const EngineRules rules = {tools_->number != Number::fp32 || tools_->tf32, tools_->workspace.bytes()};
+  const BackendDescriptor pack = plan_arguments(arguments_, tools_->workspace.data());
+  std::vector<std::shared_ptr<const EnginePlan>> plans(engines->offers().size());
+  const auto build = [&](std::size_t offer) -> std::optional<std::size_t> {
+    plans[offer] = engines->build(offer);
+    return plans[offer] ? std::optional(plans[offer]->workspace()) : std::nullopt;
+  };
+  const auto time = [&](std::size_t offer, Seconds limit) {
+    return time_of(
+        tools_->stream, [&] { return plans[offer]->run(cudnn, pack) == CUDNN_STATUS_SUCCESS; }, limit);
+  };
+  const std::optional<ChosenEngine> best = fastest_engine(engines->offers(), rules, build, time);
+  if (!best) return {};
+  return {engines, plans[best->offer], best->workspace,
+          fmt::format("{}, workspace {} bytes", engines->offers()[best->offer].name, best->workspace)};
+}
+
+}  // namespace syncopate::capture
