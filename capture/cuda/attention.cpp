@@ -1,11 +1,8 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
-#include <optional>
 
 #include "base/errors.hpp"
-#include "capture/cuda/attention_operation.hpp"
 #include "capture/cuda/makers.hpp"
 #include "capture/cuda/products.hpp"
 
@@ -23,24 +20,29 @@ class Attention : public CudaOp {
           "{}: layer {}: cuBLAS's fast products need multiples of {} tokens and of {} numbers per head, got {} and {}; use --dtype fp32",
           layer.network.model.file, layer.layer.name, side, side, tokens_, depth_));
     }
-  }
-
-  std::size_t prepare() override {
-    if (fuse()) return std::max(fused_->workspace(), fused_backward_->workspace());
-    fused_.reset();
-    keep_weights();
-    return 0;
+    const std::int64_t scores = layer.bytes(matrices_ * tokens_ * tokens_);
+    weights_ = layer.tools.allocate(scores);
+    query_ = point_to_heads(layer.inputs[0]);
+    key_ = point_to_heads(layer.inputs[1]);
+    value_ = point_to_heads(layer.inputs[2]);
+    output_ = point_to_heads(layer.output);
+    weight_ = point_to_scores(weights_);
+    if (layer.output_gradient == nullptr) return;
+    weights_gradient_ = layer.tools.allocate(scores);
+    weight_gradient_ = point_to_scores(weights_gradient_);
+    output_gradient_ = point_to_heads(layer.output_gradient);
+    query_gradient_ = point_to_heads(layer.input_gradients[0]);
+    key_gradient_ = point_to_heads(layer.input_gradients[1]);
+    value_gradient_ = point_to_heads(layer.input_gradients[2]);
   }
 
   void forward() override {
-    if (fused_) return fused_->run();
     multiply_all(layer_.tools, {tokens_, tokens_, depth_}, scale_, heads(query_), heads(key_, true), squares(weight_), matrices_);
     softmax(queue(), weights_.data(), matrices_ * tokens_, tokens_);
     multiply_all(layer_.tools, {tokens_, depth_, tokens_}, 1.0F, scores(weight_), heads(value_), results(output_), matrices_);
   }
 
   void backward() override {
-    if (fused_) return fused_backward_->run();
     const ProductExtents back = {tokens_, depth_, tokens_};
     if (layer_.input_gradients[2] != nullptr)
       multiply_all(layer_.tools, back, 1.0F, scores(weight_, true), heads(output_gradient_), results(value_gradient_), matrices_);
@@ -55,53 +57,11 @@ class Attention : public CudaOp {
   }
 
   std::vector<std::string> kernels() const override {
-    if (fused_) return {fused_->name(), fused_backward_->name(), ""};
     const std::string name(product_name(layer_.tools));
     return {name, name, ""};
   }
 
  private:
-  /// Whether cuDNN has attention as one operation for this format and these extents.
-  bool fuse() {
-    if (layer_.tools.number == Number::fp32 || layer_.output_gradient == nullptr) return false;
-    if (std::count(layer_.input_gradients.begin(), layer_.input_gradients.end(), nullptr) > 0) return false;
-    using enum AttentionTensor;
-    const auto argument = [](AttentionTensor tensor, void* numbers) { return PlanArgument{static_cast<std::int64_t>(tensor), numbers}; };
-    statistics_ = layer_.tools.allocate(matrices_ * tokens_ * number_bytes(Number::fp32));
-    std::vector<PlanArgument> arguments = {argument(query, layer_.inputs[0]),        argument(key, layer_.inputs[1]),
-                                           argument(value, layer_.inputs[2]),        argument(output, layer_.output),
-                                           argument(statistics, statistics_.data()), argument(scale, &scale_)};
-    fused_.emplace(layer_.tools, arguments);
-    arguments.insert(arguments.end(),
-                     {argument(query_gradient, layer_.input_gradients[0]), argument(key_gradient, layer_.input_gradients[1]),
-                      argument(value_gradient, layer_.input_gradients[2]), argument(output_gradient, layer_.output_gradient)});
-    fused_backward_.emplace(layer_.tools, arguments);
-    const AttentionExtents extents = {cudnn_type(layer_.tools.number), layer_.batch(), heads_, tokens_, depth_};
-    const std::string key_of = fmt::format("{} x {} x {}", heads_, tokens_, depth_);
-    std::optional<BackendOperation> operation = attention_operation(extents);
-    std::optional<BackendOperation> backward = attention_backward_operation(extents);
-    return operation && backward && fused_->choose("attention " + key_of, std::move(*operation)) &&
-           fused_backward_->choose("attention backward " + key_of, std::move(*backward));
-  }
-
-  /// Allocates what products of matrices leave for backward.
-  void keep_weights() {
-    const std::int64_t scores = layer_.bytes(matrices_ * tokens_ * tokens_);
-    weights_ = layer_.tools.allocate(scores);
-    query_ = point_to_heads(layer_.inputs[0]);
-    key_ = point_to_heads(layer_.inputs[1]);
-    value_ = point_to_heads(layer_.inputs[2]);
-    output_ = point_to_heads(layer_.output);
-    weight_ = point_to_scores(weights_);
-    if (layer_.output_gradient == nullptr) return;
-    weights_gradient_ = layer_.tools.allocate(scores);
-    weight_gradient_ = point_to_scores(weights_gradient_);
-    output_gradient_ = point_to_heads(layer_.output_gradient);
-    query_gradient_ = point_to_heads(layer_.input_gradients[0]);
-    key_gradient_ = point_to_heads(layer_.input_gradients[1]);
-    value_gradient_ = point_to_heads(layer_.input_gradients[2]);
-  }
-
   /// Pointers, on the device, to a matrix for every sample and head.
   DeviceMemory point_to(const std::vector<void*>& matrices) const {
     const std::size_t bytes = matrices.size() * sizeof(void*);
@@ -138,11 +98,6 @@ class Attention : public CudaOp {
   std::int64_t depth_ = width_ / heads_;
   std::int64_t matrices_ = layer_.batch() * heads_;
   float scale_ = 1.0F / std::sqrt(static_cast<float>(depth_));
-  // One operation:
-  std::optional<EnginePass> fused_;
-  std::optional<EnginePass> fused_backward_;
-  DeviceMemory statistics_;
-  // Or products of matrices:
   DeviceMemory weights_;
   DeviceMemory weights_gradient_;
   // Pointers to matrices:

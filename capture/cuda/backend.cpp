@@ -79,7 +79,7 @@ void BackendDescriptor::finalize() const { check(cudnnBackendFinalize(get()), "c
 bool BackendDescriptor::try_finalize() const { return cudnnBackendFinalize(get()) == CUDNN_STATUS_SUCCESS; }
 
 BackendDescriptor describe_tensor(std::int64_t id, cudnnDataType_t type, std::span<const std::int64_t> extents,
-                                  std::span<const std::int64_t> strides, bool by_value) {
+                                  std::span<const std::int64_t> strides) {
   constexpr std::int64_t alignment = 16;
   BackendDescriptor descriptor(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
   descriptor.set(CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &type);
@@ -87,7 +87,6 @@ BackendDescriptor describe_tensor(std::int64_t id, cudnnDataType_t type, std::sp
   descriptor.set(CUDNN_ATTR_TENSOR_STRIDES, strides);
   descriptor.set(CUDNN_ATTR_TENSOR_UNIQUE_ID, {&id, 1});
   descriptor.set(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, {&alignment, 1});
-  if (by_value) descriptor.set(CUDNN_ATTR_TENSOR_IS_BY_VALUE, CUDNN_TYPE_BOOLEAN, 1, &by_value);
   descriptor.finalize();
   return descriptor;
 }
@@ -119,7 +118,6 @@ Engines::Engines(cudnnHandle_t cudnn, BackendOperation operation) : cudnn_(cudnn
   if (!graph_.try_finalize()) return;
   ask(CUDNN_HEUR_MODE_INSTANT);
   ask(CUDNN_HEUR_MODE_FALLBACK);
-  if (offers_.empty()) ask(CUDNN_HEUR_MODE_A);
 }
 
 void Engines::ask(cudnnBackendHeurMode_t mode) {

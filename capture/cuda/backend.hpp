@@ -38,9 +38,9 @@ class BackendDescriptor {
   std::unique_ptr<void, Destroy> handle_;
 };
 
-/// Describes a tensor. `id` names it among a plan's arguments. It lies at multiples of 16 bytes, but a `by_value` one on the host.
+/// Describes a tensor, which lies at multiples of 16 bytes. `id` names it among a plan's arguments.
 BackendDescriptor describe_tensor(std::int64_t id, cudnnDataType_t type, std::span<const std::int64_t> extents,
-                                  std::span<const std::int64_t> strides, bool by_value = false);
+                                  std::span<const std::int64_t> strides);
 
 /// One operation, and what it refers to.
 struct BackendOperation {
@@ -65,7 +65,7 @@ class EnginePlan {
   BackendDescriptor plan_;
 };
 
-/// A tensor of a plan by its id, and its numbers: on the device, or for one by value on the host.
+/// A tensor of a plan by its id, and its numbers on the device.
 struct PlanArgument {
   std::int64_t id;
   void* numbers;

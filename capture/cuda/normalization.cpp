@@ -30,10 +30,6 @@ class BatchNorm : public CudaOp {
   /// PyTorch does not use cuDNN for bf16. Besides, cuDNN may not support this format and layout; only a trial shows it. Then this program's
   /// own kernels do the work. Other frameworks also fall back on kernels of their own.
   std::size_t prepare() override {
-    if (queue().number == Number::bf16 && layer_.channels_last()) {
-      with_cudnn_ = false;
-      return 0;
-    }
     std::size_t workspace = 0;
     const cudnnStatus_t status = try_cudnn(workspace);
     const auto kind = CUDNN_STATUS_CATEGORY(status);

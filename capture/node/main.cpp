@@ -71,7 +71,7 @@ std::vector<std::int64_t> tensors_of(const std::string& file) {
 Json provenance(const Options& options, std::int64_t bytes) {
   std::vector<std::string> words = {"nodeprobe", "--device", options.device, "--bytes", std::to_string(bytes)};
   if (!options.model.empty()) words.insert(words.end(), {"--model", options.model});
-  words.insert(words.end(), {"--repetitions", std::to_string(options.repetitions), "-o", options.out});
+  words.insert(words.end(), {"--repetitions", std::to_string(options.repetitions)});
   return {{"kind", "measured"},
           {"source", "nodeprobe"},
           {"utc", fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)))},

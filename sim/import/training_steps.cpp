@@ -192,10 +192,10 @@ class Finder {
         nodes_.push_back({kind, op, op, nullptr, in_node});
       } else if (wraps(name_of(*around), name_of(*op))) {
         // Newer versions wrap a node in an event that also sums gradients and runs hooks; the inner one has the shapes. Hooks after an
-        // AccumulateGrad prepare communication.
+        // AccumulateGrad prepare communication. On a CPU the time of the event is also autograd's own.
         Node& node_of_event = nodes_[thread.index[kind]];
         node_of_event.op = op;
-        if (kind == accumulate) node_of_event.around = op;
+        if (kind == accumulate || profile_->cpu_only()) node_of_event.around = op;
       }
     }
   }

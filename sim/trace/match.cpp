@@ -126,12 +126,16 @@ LayerMatch match_layers(const Trace& trace, const Model& model) {
   LayerMatch match = match_by_any(candidates(trace), candidates(model));
   const std::optional<double> bytes_per_element = element_bytes(trace.dtype);
   if (!bytes_per_element) return match;
+  const auto counts = elements_of_layers(trace);
   std::vector<Bytes> bytes(trace.layers.size());
   for (const Gradient& gradient : trace.gradients) bytes[gradient.layer] += gradient.bytes;
-  constexpr double slack = 0.05;  // frameworks pad tensors
   std::erase_if(match.pairs, [&](const auto& pair) {
-    const double described = model.layers[pair.second].parameters() * *bytes_per_element;
-    return std::abs(bytes[pair.first].value - described) > slack * described;
+    constexpr double slack = 0.05;  // frameworks pad tensors
+    const auto apart = [](double found, double expected) { return std::abs(found - expected) > slack * expected; };
+    const double parameters = model.layers[pair.second].parameters();
+    const double of_layer = bytes[pair.first].value;
+    if (const auto& count = counts[pair.first]; count && *count > 0) return apart(static_cast<double>(*count), parameters);
+    return apart(of_layer, parameters * *bytes_per_element) && apart(of_layer, 4 * parameters);  // mixed precision keeps some in fp32
   });
   return match;
 }

@@ -61,7 +61,7 @@ class Measured(NodeCase):
         self.assertEqual(node["provenance"]["kind"], "measured")
         self.assertRegex(node["provenance"]["utc"], r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")
         self.assertEqual(node["provenance"]["command"],
-                         "nodeprobe --device cpu --bytes 1048576 --repetitions 12 -o new/folder/node.json")
+                         "nodeprobe --device cpu --bytes 1048576 --repetitions 12")
         self.assertIn("syncopate", node["software"])
 
     def test_a_models_gradients_are_packed(self):

@@ -143,6 +143,8 @@ OPS = {
     "lrn": same, "relu": same, "tanh": same, "gelu": same, "silu": same, "sigmoid": same, "dropout": same,
     "adaptive_avg_pool": free(lambda shape, entry: shape[:1] + pair(entry["output"])),
     "flatten": free(lambda shape, entry: [math.prod(shape)]),
+    "to_tokens": free(lambda shape, entry: [shape[1] * shape[2], shape[0]]),
+    "positional": lambda inputs, entry: (inputs[0], [("weight", inputs[0])], 0),
     "max_over_time": free(lambda shape, entry: shape[1:]),
     "first_token": free(lambda shape, entry: shape[1:]),
     "pad_shortcut": free(lambda shape, entry: [entry["out_channels"]] + [math.ceil(n / s) for n, s in zip(shape[1:], pair(entry.get("stride", 1)))]),

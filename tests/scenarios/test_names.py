@@ -82,7 +82,7 @@ class Names(Case):
     def test_a_name_that_nobody_has_is_an_error_with_what_there_is(self):
         relative = " (paths are relative to the scenario file)"
         for content, message in (
-                (scenario(trace="vgg11"), "/trace: vgg11: no such file, and no trace has this name; there are cpu-vgg11-b8, h100-vgg11-b64, synthetic-v100-vgg11-b64"),
+                (scenario(trace="vgg11"), "/trace: vgg11: no such file, and no trace has this name; there are cpu-vgg11-b8, h100-vgg11-b64, h200-vgg11-b64-bf16, synthetic-v100-vgg11-b64"),
                 (scenario(cluster="10bge"), '/cluster: 10bge: no such file, and no cluster has this name; did you mean "10gbe"?')):
             done = self.run_scenario(content)
             self.assertEqual((done.returncode, done.stderr), (3, f"simctl: scenario.json: {message}{relative}\n"))

@@ -2,6 +2,7 @@
 import copy
 import json
 import os
+import statistics
 import subprocess
 import sys
 import unittest
@@ -130,18 +131,30 @@ class Generated(ImportCase):
             event["name"] = names.get(event["name"], event["name"])
         self.assertEqual(run()["timing"]["kernels"]["relu_1"], ["x" * 95 + "..."])
 
-    def test_a_sum_of_gradients_belongs_to_no_layer_where_evaluate_function_holds_it(self):
-        """Newer PyTorch adds up gradients before the evaluate_function of the node that made one of them ends."""
+    def test_a_sum_of_gradients_belongs_to_the_layer_whose_evaluate_function_holds_it(self):
+        """Newer PyTorch adds up gradients before the evaluate_function of the node that made the last of them ends."""
         profile = Profile([kineto_writer.conv2d(), kineto_writer.relu(sums=[8]), kineto_writer.relu(), kineto_writer.LINEAR])
+        profile.write(self.folder / "outside.json")
         document = profile.document()
         operators = [event for event in document["traceEvents"] if event["cat"] == "cpu_op"]
+        kernels = {event["args"]["correlation"]: event["dur"] for event in document["traceEvents"] if event["cat"] == "kernel"}
+        launches = [event for event in document["traceEvents"] if event["cat"] == "cuda_runtime" and event["args"].get("correlation") in kernels]
+        times = []
         for total in [event for event in operators if event["name"] == "aten::add"]:
             before = [event for event in operators if event["name"].startswith("autograd::engine") and event["ts"] < total["ts"]]
             node = max(before, key=lambda event: event["ts"])
             self.assertIn("ReluBackward0", node["name"])
             node["dur"] = total["ts"] + total["dur"] + 0.5 - node["ts"]
+            times.append(sum(kernels[launch["args"]["correlation"]] for launch in launches
+                             if launch["tid"] == node["tid"] and 0 <= launch["ts"] - node["ts"] <= node["dur"]))
         (self.folder / "sum.json").write_text(json.dumps(document))
-        self.assertEqual(differences(self.import_profile("sum.json"), profile.trace()), [])
+        outside, inside = self.import_profile("outside.json"), self.import_profile("sum.json")
+        self.assertGreater(outside["timing"]["backward_of_no_layer_s"], 0)
+        self.assertEqual(inside["timing"]["backward_of_no_layer_s"], 0)
+        self.assertAlmostEqual(inside["layers"][2]["backward_s"], 1e-6 * statistics.median(times), delta=1e-9)
+        for trace in (outside, inside):
+            del trace["provenance"], trace["timing"], trace["model"], trace["layers"][2]["backward_s"], trace["layers"][2]["backward_quartiles_s"]
+        self.assertEqual(differences(inside, outside), [])
 
     def document(self, profile, name="mine.json"):
         """A profile's document, whose events may be changed, and a function that imports it."""

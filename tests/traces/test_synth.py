@@ -180,6 +180,20 @@ class Synthesis(Case):
 
 
 class Fit(Case):
+    def test_layers_in_mixed_precision_are_matched(self):
+        """In bf16, capture keeps normalizations in fp32, and autocast keeps all parameters in it."""
+        trace = json.loads((ROOT / "traces/cpu-resnet20-b128.json").read_text())
+        trace["model"]["dtype"] = "bf16"
+        normalizations = {layer["name"] for layer in trace["layers"] if layer["type"] == "batch_norm"}
+        masters = [gradient | {"bytes": gradient["bytes"] / (1 if gradient["layer"] in normalizations else 2)} for gradient in trace["gradients"]]
+        for name, gradients in (("masters", masters), ("autocast", trace["gradients"])):
+            for shapes in (True, False):
+                kept = [gradient if shapes else {key: value for key, value in gradient.items() if key != "shape"} for gradient in gradients]
+                file = self.write(f"{name}-{shapes}.json", json.dumps(trace | {"gradients": kept}))
+                done = self.simctl("trace", "fit", file, "-o", self.folder / "device.json")
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertRegex(done.stdout, rf"normalization +{len(normalizations)} ")
+
     def test_a_profile_of_the_shipped_cpu_traces(self):
         traces = [ROOT / f"traces/cpu-{name}-b8.json" for name in ("resnet50", "googlenet", "vgg11", "alexnet")]
         done = self.simctl("trace", "fit", *traces, "--name", "one CPU thread", "-o", self.folder / "cpu.json", cwd=ROOT)
