@@ -60,7 +60,7 @@ std::int64_t pack(std::vector<Buffer>& buffers, std::int64_t element_bytes) {
 void plan_gradients(Network& network) {
   const std::size_t count = network.layers.size();
   const auto step = [count](std::size_t layer) { return count - layer; };
-  std::vector<int> users;                             // by buffer: how many inputs of layers have their gradient in it
+  std::vector<int> users;                              // by buffer: how many inputs of layers have their gradient in it
   std::vector<std::size_t> last_reader(count, count);  // in the order of backward
   const auto add_buffer = [&](std::int64_t elements, std::size_t born, std::size_t dies) {
     network.buffers.push_back({elements, born, dies, 0});
