@@ -120,9 +120,10 @@ void CandidateRuns::simulate(std::vector<Candidate>& candidates, std::vector<std
 
 /// Fills in what the scenario says about the candidate.
 void CandidateRuns::learn(Candidate& candidate, const Scenario& scenario) {
-  if (scenario.trace->provenance.synthetic() && !is_synthetic_) {
+  for (const Trace* trace : scenario.traces()) {
+    if (!trace->provenance.synthetic() || is_synthetic_) continue;
     is_synthetic_ = true;
-    notes_.push_back(fmt::format("the trace of {} is SYNTHETIC, not measured", scenario.trace->model));
+    notes_.push_back(fmt::format("the trace of {} is SYNTHETIC, not measured", trace->model));
   }
   candidate.is_sgd = scenario.schedule.trains_as_sgd(scenario.cluster.workers());
   candidate.samples_factor = criteria_->samples_factor(candidate.origin, candidate.is_sgd);

@@ -53,8 +53,9 @@ struct Job {
   Program program;
   StepProfile profile;
   Speed speed;
-  int ranks = 1;          ///< how many run the program
-  int gpus_per_rank = 1;  ///< GPUs that a rank stands for: the slowest of them makes the pace
+  int ranks = 1;                                      ///< how many run the program
+  int gpus_per_rank = 1;                              ///< GPUs that a rank stands for: the slowest of them makes the pace
+  std::vector<std::shared_ptr<const OwnStep>> own{};  ///< by rank: its times, where they are not the profile's (null); empty: nowhere
 
   NetworkModel model;
   std::vector<StreamSetup> streams;                                ///< the first is the one that programs use unless they say otherwise

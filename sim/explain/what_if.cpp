@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <numeric>
 #include <tuple>
@@ -197,7 +198,16 @@ class Factors {
   }
 
   void add_compute() {
-    add("compute", Factor::Kind::speed, [](Scenario& scenario, double factor) { scale_compute(own_trace(scenario), 1.0 / factor); });
+    add("compute", Factor::Kind::speed, [](Scenario& scenario, double factor) {
+      scale_compute(own_trace(scenario), 1.0 / factor);
+      std::map<const Trace*, std::shared_ptr<Trace>> scaled;  // one for all ranks with the same trace
+      for (std::shared_ptr<const Trace>& trace : scenario.speed.traces) {
+        if (!trace) continue;
+        std::shared_ptr<Trace>& copy = scaled[trace.get()];
+        if (!copy) scale_compute(*(copy = std::make_shared<Trace>(*trace)), 1.0 / factor);
+        trace = copy;
+      }
+    });
     add_quantity("update", scenario_.trace->update > Seconds(0), [](Scenario& scenario, double factor) {
       Trace& trace = own_trace(scenario);
       trace.update = factor * trace.update;
@@ -259,6 +269,7 @@ class Factors {
     if (std::any_of(speed.spells.begin(), speed.spells.end(), is_lasting)) {
       add_limit("workers.slow.passes", "off", [is_lasting](Scenario& scenario) { std::erase_if(scenario.speed.spells, is_lasting); });
     }
+    if (!speed.traces.empty()) add_limit("workers.traces", "off", [](Scenario& scenario) { scenario.speed.traces.clear(); });
     if (speed.has_events()) add_limit("workers.events", "off", [](Scenario& scenario) { scenario.speed.clear_events(); });
     if (speed.overlap_slowdown > 0.0)
       add_limit("workers.overlap_slowdown", "off", [](Scenario& scenario) { scenario.speed.overlap_slowdown = 0.0; });
@@ -279,13 +290,14 @@ class Factors {
       add_limit("network", "free", [](Scenario& scenario) { free_network(scenario.cluster); });
     if (all_wait()) add_limit("compute", "free", [](Scenario& scenario) { scale_compute(own_trace(scenario), nothing); });
     const Speed& speed = scenario_.speed;
-    const bool has_slow =
-        !speed.spells.empty() || std::any_of(speed.slow.begin(), speed.slow.end(), [](double factor) { return factor != 1.0; });
+    const bool has_slow = !speed.spells.empty() || !speed.traces.empty() ||
+                          std::any_of(speed.slow.begin(), speed.slow.end(), [](double factor) { return factor != 1.0; });
     if (!has_slow && !speed.jitter.varies() && !speed.has_events()) return;
     add_limit("workers", "equal", [](Scenario& scenario) {
       scenario.speed.jitter = {};
       scenario.speed.slow.clear();
       scenario.speed.spells.clear();
+      scenario.speed.traces.clear();
       scenario.speed.clear_events();
     });
   }

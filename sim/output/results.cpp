@@ -187,7 +187,9 @@ Json results_json(const Results& results, const Study& study) {
   std::set<const Trace*> seen;
   for (const Point& point : study.points) {
     for (const Scenario* training : point.scenario.trainings()) {
-      if (seen.insert(training->trace.get()).second) json["traces"].push_back(trace_summary(*training->trace));
+      for (const Trace* trace : training->traces()) {
+        if (seen.insert(trace).second) json["traces"].push_back(trace_summary(*trace));
+      }
     }
   }
   for (const FailedPoint& failed : results.failed) json["failed"].push_back({{"point", failed.point}, {"error", failed.error}});

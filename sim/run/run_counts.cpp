@@ -73,7 +73,8 @@ double steps_of_independent(Setup& setup, double posts) {
   const int ranks = setup.ranks();
   const bool draws_peers = scenario.schedule.traffic.peers && scenario.schedule.traffic.peers->drawn;
   const bool are_apart = scenario.schedule.traffic.servers && scenario.cluster.regions;
-  if ((speed.slow.empty() && speed.pauses.empty() && !draws_peers && !are_apart) || step_of_worker(setup, 0, posts) == Seconds(0))
+  if ((speed.slow.empty() && speed.traces.empty() && speed.pauses.empty() && !draws_peers && !are_apart) ||
+      step_of_worker(setup, 0, posts) == Seconds(0))
     return ranks * steps_of(scenario);
   const int gpus = scenario.cluster.workers() / ranks;
   struct Pace {
@@ -85,6 +86,8 @@ double steps_of_independent(Setup& setup, double posts) {
   for (int rank = 0; rank < ranks; ++rank) {
     double slowness = 0.0;
     for (int gpu = 0; gpu < gpus; ++gpu) slowness = std::max(slowness, speed.slowness(rank * gpus + gpu));
+    const auto& own = setup.own_steps();
+    if (!own.empty() && own[at(rank)]) slowness *= own[at(rank)]->whole;
     workers.push_back({slowness * step_of_worker(setup, rank, posts), speed.pauses_of(rank * gpus, gpus)});
     open = std::max(open, end_of_compute(Seconds(0), warmup_of(scenario) * workers.back().step, workers.back().pauses));
   }

@@ -79,12 +79,33 @@ int gpus_per_rank(const Scenario& scenario) {
 
 Bytes value_size(const Trace& trace) { return Bytes(trace.dtype == "fp16" || trace.dtype == "bf16" ? 2 : 4); }
 
-StepProfile profile_of(const Scenario& scenario) {
-  StepProfile profile = step_profile(*scenario.trace, scenario.granularity);
+StepProfile profile_of(const Scenario& scenario) { return profile_of(scenario, *scenario.trace); }
+
+StepProfile profile_of(const Scenario& scenario, const Trace& trace) {
+  StepProfile profile = step_profile(trace, scenario.granularity);
   const Pace& pace = scenario.schedule.pace;
   if (pace.update) profile.update = pace.update(profile);
   profile.update = profile.update / pace.steps_per_update;
   return profile;
+}
+
+void Setup::add_own_steps() {
+  const std::vector<std::shared_ptr<const Trace>>& traces = scenario_.speed.traces;
+  if (traces.empty()) return;
+  std::map<const Trace*, std::shared_ptr<const OwnStep>> steps;  // one for all ranks with the same trace
+  for (const auto& trace : traces) {
+    auto& step = steps[trace.get()];
+    if (!step) step = std::make_shared<const OwnStep>(profile_, trace ? profile_of(scenario_, *trace) : profile_);
+  }
+  for (std::size_t first = 0; first < traces.size(); first += at(gpus_per_rank_)) {
+    std::shared_ptr<const OwnStep> slowest = steps.at(traces[first].get());
+    bool are_own = traces[first] != nullptr;
+    for (std::size_t gpu = first + 1; gpu < first + at(gpus_per_rank_); ++gpu) {
+      are_own = are_own || traces[gpu] != nullptr;
+      if (traces[gpu] != traces[first]) slowest = std::make_shared<const OwnStep>(OwnStep::slowest(*slowest, *steps.at(traces[gpu].get())));
+    }
+    own_.push_back(are_own ? slowest : nullptr);
+  }
 }
 
 Setup::Setup(const Scenario& scenario, PointOptions options)
@@ -97,6 +118,7 @@ Setup::Setup(const Scenario& scenario, PointOptions options)
       region_order_(fastest_region_order(scenario.cluster, profile_.bytes())),
       network_(scenario.cluster, ranks_per_node_, server_places(scenario), region_order_),
       planned_(scenario.cluster, scenario.all_reduce, network_, ranks_per_node_) {
+  add_own_steps();
   add_streams();
 }
 
@@ -109,6 +131,7 @@ Setup::Setup(const Scenario& scenario, const Cluster& cluster, NetworkShare shar
       ranks_per_node_(scenario.cluster.gpus_per_node / gpus_per_rank_),
       network_(cluster, std::move(share), ranks_per_node_, server_places(scenario)),
       planned_(scenario.cluster, scenario.all_reduce, network_, ranks_per_node_) {
+  add_own_steps();
   add_streams();
 }
 
@@ -234,6 +257,7 @@ Job Setup::job(Fidelity fidelity) {
   Job job;
   job.profile = profile_;
   job.speed = scenario_.speed;
+  job.own = own_;
   job.ranks = ranks_;
   job.gpus_per_rank = gpus_per_rank_;
   job.model = model(fidelity);

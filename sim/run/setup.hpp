@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -37,6 +38,8 @@ struct PointOptions {
 
 /// The undisturbed step of its trace, with the update of its schedule.
 StepProfile profile_of(const Scenario& scenario);
+/// Likewise with another trace.
+StepProfile profile_of(const Scenario& scenario, const Trace& trace);
 /// Of one value of a gradient.
 Bytes value_size(const Trace& trace);
 
@@ -54,6 +57,8 @@ class Setup {
   const PointOptions& options() const { return options_; }
   const StepProfile& profile() const { return profile_; }
   int ranks() const { return ranks_; }
+  /// By rank: its times, where they are not the profile's; empty: nowhere.
+  const std::vector<std::shared_ptr<const OwnStep>>& own_steps() const { return own_; }
   Network& network() { return network_; }
   const Network& network() const { return network_; }
   PlannedCollectives& planned() { return planned_; }
@@ -92,6 +97,7 @@ class Setup {
   Job job(Fidelity fidelity);
 
  private:
+  void add_own_steps();
   void add_streams();
   /// All ranks do the same at the same time in that fidelity if the plans of all collectives treat them alike.
   bool may_move_in_lockstep(Fidelity fidelity) const;
@@ -103,6 +109,7 @@ class Setup {
   const Scenario& scenario_;
   PointOptions options_;
   StepProfile profile_;
+  std::vector<std::shared_ptr<const OwnStep>> own_;
   int gpus_per_rank_;
   int ranks_;
   int ranks_per_node_;

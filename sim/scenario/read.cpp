@@ -200,6 +200,7 @@ void read_iterations(const std::optional<Field>& field, const Field& schedule, S
 Speed speed_of(const Speed& all, int workers) {
   Speed speed = all;
   if (!speed.slow.empty()) speed.slow.resize(at(workers));
+  if (!speed.traces.empty()) speed.traces.resize(at(workers));
   std::erase_if(speed.spells, [&](const SlowSpell& spell) { return spell.worker >= workers; });
   std::erase_if(speed.pauses, [&](const Pause& pause) { return pause.worker >= workers; });
   std::erase_if(speed.absences, [&](const Absence& absence) { return absence.worker >= workers; });
@@ -316,6 +317,14 @@ std::vector<InputFile> Library::files() const {
   return files;
 }
 
+std::vector<const Trace*> Scenario::traces() const {
+  std::vector<const Trace*> found = {trace.get()};
+  for (const auto& own : speed.traces) {
+    if (own && std::find(found.begin(), found.end(), own.get()) == found.end()) found.push_back(own.get());
+  }
+  return found;
+}
+
 std::vector<const Scenario*> Scenario::trainings() const {
   if (!jobs) return {this};
   std::vector<const Scenario*> all;
@@ -381,7 +390,7 @@ Scenario read_scenario(const Document& document, Library& library, bool is_job) 
   if (const auto channels = fields.find("channels")) scenario.channels = read_channels(*channels, scenario.schedule);
   check_fidelity(scenario, fidelity, all_reduce, fields.at("schedule"));
   if (!is_job) check_places(scenario, document);
-  if (const auto workers = fields.find("workers")) scenario.speed = read_workers(*workers, scenario.cluster.workers());
+  if (const auto workers = fields.find("workers")) scenario.speed = read_workers(*workers, scenario, library);
   scenario.speed.slow = slow_workers(scenario);
   check_absences(scenario, document);
   read_iterations(fields.find("iterations"), fields.at("schedule"), scenario);

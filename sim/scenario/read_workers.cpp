@@ -12,6 +12,8 @@
 #include "base/choice.hpp"
 #include "base/indexed.hpp"
 #include "base/text.hpp"
+#include "trace/step_profile.hpp"
+#include "trace/trace.hpp"
 
 namespace syncopate {
 
@@ -71,6 +73,46 @@ void read_slow(const Field& field, int ranks, Speed& speed) {
     }
   }
   std::stable_sort(speed.spells.begin(), speed.spells.end(), [](const SlowSpell& a, const SlowSpell& b) { return a.worker < b.worker; });
+}
+
+/// All ranks train one model: the gradients of a trace are those of the scenario's, in the same order.
+void check_gradients(const Field& field, const Trace& trace, const Scenario& scenario) {
+  const auto own = step_profile(trace, scenario.granularity).gradients;
+  const auto all = step_profile(*scenario.trace, scenario.granularity).gradients;
+  constexpr std::string_view rule = "all ranks train one model, so their traces have the same gradients in the same order";
+  if (own.size() != all.size())
+    field.fail_because(fmt::format("it has {} gradients, but the scenario's trace {}; {}", own.size(), all.size(), rule));
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    if (own[i].bytes == all[i].bytes) continue;  // names are those of the program that measured
+    field.fail_because(fmt::format("its gradient {} is {} of {:.0f} bytes, but the scenario's trace has {} of {:.0f} bytes there; {}", i,
+                                   own[i].name, own[i].bytes.value, all[i].name, all[i].bytes.value, rule));
+  }
+  if (trace.batch != scenario.trace->batch)
+    field.fail_because(fmt::format("its batch is {}, but the scenario's trace has {}; all ranks train the same number of samples",
+                                   trace.batch, scenario.trace->batch));
+  if (trace.update > Seconds(0) && scenario.trace->update == Seconds(0))
+    field.fail_because("it has an update, but the scenario's trace has none to compare it with; add \"update_s\" to that trace");
+}
+
+void read_traces(const Field& field, const Scenario& scenario, Library& library, Speed& speed) {
+  const int ranks = scenario.cluster.workers();
+  speed.traces.resize(at(ranks));
+  std::vector<bool> named(at(ranks));
+  for (const Field& entry : field.list()) {
+    Object fields(entry);
+    const Field list = fields.at("ranks");
+    const auto chosen = parse_ranges(list.text(), ranks - 1);
+    if (!chosen) list.fail(fmt::format("ascending ranks from 0 to {} such as \"0-3,7\"", ranks - 1));
+    const Field place = fields.at("trace");
+    const std::shared_ptr<const Trace> trace = library.trace(place);
+    fields.finish();
+    check_gradients(place, *trace, scenario);
+    for (const int rank : *chosen) {
+      if (named[at(rank)]) list.fail_because(fmt::format("rank {} is named twice; give it one trace", rank));
+      named[at(rank)] = true;
+      speed.traces[at(rank)] = trace;
+    }
+  }
 }
 
 struct EventRow {
@@ -141,9 +183,12 @@ void read_slowdown(const Field& field, Speed& speed) {
 
 }  // namespace
 
-Speed read_workers(const Field& field, int ranks) {
+Speed read_workers(const Field& field, const Scenario& scenario, Library& library) {
+  const int ranks = scenario.cluster.workers();
   Object fields(field);
   Speed speed;
+  const auto traces = fields.find("traces");
+  if (traces && traces->json() != Json::array()) read_traces(*traces, scenario, library, speed);
   if (const auto jitter = fields.find("jitter")) speed.jitter = read_jitter(*jitter);
   const auto slow = fields.find("slow");
   if (slow && slow->json() != Json::array()) read_slow(*slow, ranks, speed);

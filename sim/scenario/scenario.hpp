@@ -56,6 +56,8 @@ struct Scenario {
 
   /// This scenario, or all of its jobs.
   std::vector<const Scenario*> trainings() const;
+  /// Those of a training: its own, and those of workers that have another one.
+  std::vector<const Trace*> traces() const;
 
   /// Whether the result depends on the seed.
   bool draws() const;

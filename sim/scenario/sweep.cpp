@@ -226,9 +226,15 @@ std::string traces_digest(const Document& document, Library& library) {
     const JsonPointer place(pointer);
     if (root.contains(place)) digests += library.trace_digest(Field(document, pointer, root.at(place)));
   };
-  add("/trace");
+  const auto add_all = [&](const std::string& prefix) {
+    add(prefix + "/trace");
+    const JsonPointer list(prefix + "/workers/traces");
+    for (std::size_t entry = 0; root.contains(list) && entry < root.at(list).size(); ++entry)
+      add(fmt::format("{}/workers/traces/{}/trace", prefix, entry));
+  };
+  add_all("");
   if (!root.contains("jobs")) return digests;
-  for (std::size_t job = 0; job < root["jobs"].size(); ++job) add(fmt::format("/jobs/{}/trace", job));
+  for (std::size_t job = 0; job < root["jobs"].size(); ++job) add_all(fmt::format("/jobs/{}", job));
   return digests;
 }
 

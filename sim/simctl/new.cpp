@@ -167,7 +167,8 @@ class NewScenario {
         {"x-help-workers",
          "what makes workers unequal: \"jitter\": {\"distribution\": \"lognormal\", \"cv\": 0.1} from step to step, \"slow\": "
          "[{\"ranks\": \"0\", "
-         "\"factor\": 1.5}] for good, \"events\": [{\"kind\": \"pause\", \"rank\": 3, \"at_s\": 10, \"for_s\": 5}], \"overlap_slowdown\": "
+         "\"factor\": 1.5}] for good, \"traces\": [{\"ranks\": \"4-7\", \"trace\": NAME}] of other GPUs, \"events\": [{\"kind\": "
+         "\"pause\", \"rank\": 3, \"at_s\": 10, \"for_s\": 5}], \"overlap_slowdown\": "
          "0.05 of layers "
          "while something moves"},
         {"workers", Json::object()},

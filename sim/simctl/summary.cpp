@@ -277,7 +277,9 @@ std::string describe_study(const Study& study) {
   std::string text = fmt::format("{}: {} point{}\n", study.name, study.points.size(), study.points.size() == 1 ? "" : "s");
   std::set<const Trace*> seen;
   for (const Point& point : study.points) {
-    for (const Scenario* training : point.scenario.trainings()) text += describe_trace(*training->trace, seen);
+    for (const Scenario* training : point.scenario.trainings()) {
+      for (const Trace* trace : training->traces()) text += describe_trace(*trace, seen);
+    }
   }
   for (const Setting& setting : study.settings) text += fmt::format("set {} = {}\n", printable(setting.pointer), excerpt(setting.value));
   return text;

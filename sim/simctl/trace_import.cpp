@@ -29,6 +29,7 @@ struct ImportOptions {
   std::string pid;
   std::int64_t rank = -1;
   std::string workers;
+  std::string each;
   std::string out;
 };
 
@@ -127,6 +128,7 @@ std::vector<std::string> words_of(const ImportOptions& options) {
   if (!options.pid.empty()) words.insert(words.end(), {"--pid", options.pid});
   if (options.rank >= 0) words.insert(words.end(), {"--rank", std::to_string(options.rank)});
   if (!options.workers.empty()) words.insert(words.end(), {"--workers", options.workers});
+  if (!options.each.empty()) words.insert(words.end(), {"--each", options.each});
   return words;
 }
 
@@ -158,6 +160,20 @@ void import_one(const ImportOptions& options, const std::filesystem::path& file,
   warn_of_mended(profile.file, profile.mended);
 }
 
+std::filesystem::path trace_of_rank(const ImportOptions& options, const RankProfile& rank) {
+  return std::filesystem::path(options.each) / fmt::format("rank-{}.json", rank.rank);
+}
+
+void write_each(const ImportOptions& options, const std::vector<RankProfile>& ranks) {
+  make_writable_folder(options.each);
+  for (const RankProfile& rank : ranks) {
+    Trace trace = rank.imported.trace;
+    trace.provenance.note += fmt::format("; rank {}", rank.rank);
+    trace.provenance.command = command_line(words_of(options));
+    write_trace_file(trace_of_rank(options, rank).string(), trace, fmt::format("{}: the profile", rank.file));
+  }
+}
+
 /// Writes the trace of the median rank, and what the other ranks tell.
 void import_job(const ImportOptions& options, const std::vector<std::filesystem::path>& files, const ImportSettings& settings) {
   if (!options.pid.empty()) throw UsageError("--pid chooses a process of one file; give that file alone, or choose with --rank");
@@ -167,6 +183,7 @@ void import_job(const ImportOptions& options, const std::vector<std::filesystem:
     if (ranks.empty()) throw InputError(fmt::format("{}: no profile is of rank {}", options.profiles.front(), options.rank));
   }
   const RankComparison comparison = compare_ranks(ranks);
+  if (!options.each.empty()) write_each(options, ranks);
   Imported& median = ranks[comparison.median].imported;
   if (ranks.size() > 1) {
     median.trace.provenance.note +=
@@ -174,7 +191,17 @@ void import_job(const ImportOptions& options, const std::vector<std::filesystem:
   }
   median.trace.provenance.command = command_line(words_of(options));
   write_trace_file(options.out, median.trace, fmt::format("{}: the profile", ranks[comparison.median].file));
-  if (!options.workers.empty()) write_output(options.workers, workers_of(comparison).dump(2) + "\n");
+  if (!options.workers.empty()) {
+    Json workers = workers_of(comparison);
+    if (!options.each.empty()) {
+      workers.erase("slow");  // the traces say it
+      workers["traces"] = Json::array();
+      for (const RankProfile& rank : ranks)
+        workers["traces"].push_back(
+            {{"ranks", std::to_string(rank.rank)}, {"trace", std::filesystem::absolute(trace_of_rank(options, rank)).string()}});
+    }
+    write_output(options.workers, workers.dump(2) + "\n");
+  }
   print_summary(median, options.out);
   for (const RankProfile& rank : ranks) warn_of_mended(rank.file, rank.mended);
   if (ranks.size() > 1) display(stream_beside(options.out), "\n{}", describe(comparison));
@@ -201,6 +228,7 @@ void add_trace_import_command(CLI::App& app) {
   command->add_option("--rank", options->rank, "the same, by its rank")->check(CLI::NonNegativeNumber)->excludes(pid);
   command->add_option("--workers", options->workers,
                       "write what the ranks of a job tell as a scenario's \"workers\": who is slow, and the jitter");
+  command->add_option("--each", options->each, "folder for a trace of each rank, which --workers then names instead of factors");
   command->add_option("-o", options->out, "trace/1 file to write")->required();
   command->footer("Example: simctl trace import traces/profiles/generated.pt.trace.json -o results/generated.json");
   command->callback([options] {
@@ -217,7 +245,10 @@ void add_trace_import_command(CLI::App& app) {
     }
     std::vector<Parameter> sizes;
     if (!options->sizes.empty()) sizes = read_parameter_sizes(options->sizes);
-    if (files.size() > 1 || !options->workers.empty()) {
+    std::error_code ignored;
+    if (!options->each.empty() && std::filesystem::exists(options->each, ignored) && !std::filesystem::is_empty(options->each, ignored))
+      throw UsageError(fmt::format("--each {}: expected a new folder, or an empty one", options->each));
+    if (files.size() > 1 || !options->workers.empty() || !options->each.empty()) {
       import_job(*options, files, settings_of(*options, sizes));
     } else {
       import_one(*options, files.front(), settings_of(*options, sizes));

@@ -19,7 +19,7 @@ def trace(forward=1.0, backward=1.0, update=1.0):
 CLUSTER = {"format": "cluster/1", "name": "c", "nodes": 4, "link": {"bandwidth": "10Gbps", "latency": "20us"}}
 
 
-class Slow(Case):
+class Workers(Case):
     def times(self, workers, its_trace=None, schedule=None, **more):
         """Iteration times by schedule."""
         (self.folder / "trace.json").write_text(json.dumps(its_trace or trace()))
@@ -37,6 +37,8 @@ class Slow(Case):
         for one, other, schedule in zip(got, want, SCHEDULES):
             self.assertAlmostEqual(one, other, delta=1e-9 * other, msg=schedule["name"])
 
+
+class Slow(Workers):
     def test_all_ranks_slow_in_a_pass_are_another_trace(self):
         """Independent of how factors are applied: the same schedule on a trace whose pass takes longer."""
         for name in ("forward", "backward", "update"):
@@ -97,6 +99,117 @@ class Slow(Case):
                 done = self.run_scenario(scenario(cluster=CLUSTER, workers={"slow": [{"ranks": "1", "factor": 2} | entry]}))
                 self.assertEqual((done.returncode, done.stdout), (3, ""))
                 self.assertIn(message, done.stderr)
+
+
+OTHER = {"a": (1.1, 0.6), "b": (0.8, 1.9), "c": (0.9, 0.5)}  # another GPU: factors on forward and backward of each layer
+PLANS_BY_TIMES = ("mg-wfbp",)
+
+
+def other_trace():
+    """Of a GPU that is faster in some layers and slower in others."""
+    found = trace(update=1.4)
+    for layer in found["layers"]:
+        for key, factor in zip(("forward_s", "backward_s"), OTHER[layer["name"]]):
+            layer[key] *= factor
+    return found
+
+
+def scaled(factor):
+    """Every time, also those that a trace has besides its layers'."""
+    found = trace(factor, factor, factor)
+    ready = [0.006, 0.0135, 0.0215]
+    found["iteration"] = {"forward_s": factor * 0.0123, "backward_s": factor * 0.022}
+    for gradient, time in zip(found["gradients"], ready):
+        gradient["ready_s"] = factor * time
+    return found
+
+
+class UnlikeGpus(Workers):
+    def of(self, ranks, its_trace):
+        return {"traces": [{"ranks": ranks, "trace": its_trace}]}
+
+    def test_all_ranks_with_another_trace_are_a_scenario_with_it(self):
+        """But for schedules that plan by times, which plan with the scenario's trace."""
+        for got, want, schedule in zip(self.times(self.of("0-3", other_trace())), self.times(None, other_trace()), SCHEDULES):
+            if schedule["name"] not in PLANS_BY_TIMES:
+                self.assertAlmostEqual(got, want, delta=1e-9 * want, msg=schedule["name"])
+
+    def test_a_trace_that_takes_longer_throughout_is_a_factor(self):
+        for ranks in ("2", "0-1"):
+            slow = self.times({"slow": [{"ranks": ranks, "factor": 1.6}]}, scaled(1.0))
+            self.assert_close(self.times(self.of(ranks, scaled(1.6)), scaled(1.0)), slow)
+            self.assert_close(self.times(self.of(ranks, scaled(0.8)) | {"slow": [{"ranks": ranks, "factor": 2}]}, scaled(1.0)), slow)
+
+    def test_the_scenarios_trace_changes_nothing(self):
+        self.assert_close(self.times(self.of("1-2", trace())), self.times(None))
+
+    def test_a_collective_begins_when_the_slowest_gpu_has_its_gradient(self):
+        """wfbp in alpha-beta fidelity, as a recurrence over the layers: which GPU is last changes from layer to layer."""
+        latency, rate, ranks = 20e-6, 1.25e9, 4
+        ready, updates = [], []
+        for gpu in (trace(), other_trace()):
+            now, times = sum(layer["forward_s"] for layer in gpu["layers"]), []
+            for layer in reversed(gpu["layers"]):
+                now += layer["backward_s"]
+                times.append(now)
+            ready.append(times)
+            updates.append(gpu["update_s"])
+        begun, free, last = [0.0, 0.0], 0.0, []
+        for _ in range(8):
+            for number, (_, _, _, size) in enumerate(reversed(LAYERS)):
+                posted = [begin + times[number] for begin, times in zip(begun, ready)]
+                last.append(posted.index(max(posted)))
+                free = max(free, *posted) + 2 * (ranks - 1) * (latency + size / ranks / rate)
+            begun = [max(free, begin + times[-1]) + update for begin, times, update in zip(begun, ready, updates)]
+        self.assertEqual(set(last), {0, 1})
+        others, one = (end / 8 for end in begun)
+        got = self.times(self.of("2", other_trace()), schedule={"name": "wfbp"}, fidelity="alpha-beta")[0]
+        self.assertAlmostEqual(got, ranks / (3 / others + 1 / one), delta=1e-12)
+
+    def test_a_node_waits_for_the_slowest_of_its_gpus(self):
+        """asgd's ranks stand for nodes. One slower GPU in each makes both nodes as slow as if all GPUs were."""
+        cluster = CLUSTER | {"nodes": 2, "gpus_per_node": 2, "intra_node": {"bandwidth": "100GBps", "latency": "1us"}}
+        (self.folder / "trace.json").write_text(json.dumps(trace()))
+        slower = trace(update=1.4)
+        for layer in slower["layers"]:
+            for key, factor in zip(("forward_s", "backward_s"), OTHER[layer["name"]]):
+                layer[key] *= max(1, factor)
+        times = [self.points(scenario(cluster=cluster, iterations={"warmup": 0, "measured": 8}, schedule={"name": "asgd", "servers": 1},
+                                      workers=self.of(ranks, slower)))[0]["iteration_s"] for ranks in ("0-3", "0,3")]
+        self.assertAlmostEqual(*times, delta=1e-12)
+
+    def test_what_if_all_were_alike(self):
+        (self.folder / "trace.json").write_text(json.dumps(trace()))
+        (self.folder / "s.json").write_text(json.dumps(scenario(cluster=CLUSTER, workers=self.of("1", scaled(2.0)))))
+        done = self.simctl("explain", "s.json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stdout, r"workers\.traces +off")
+
+    def test_results_name_all_traces(self):
+        (self.folder / "trace.json").write_text(json.dumps(trace()))
+        (self.folder / "other.json").write_text(json.dumps(other_trace() | {"device": {"kind": "gpu", "name": "another GPU"}}))
+        done = self.run_scenario(scenario(cluster=CLUSTER, workers=self.of("1", "other.json")))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("trace other.json: m, batch 8, another GPU; SYNTHETIC", done.stdout)
+
+    def test_what_is_refused(self):
+        (self.folder / "trace.json").write_text(json.dumps(trace(update=0)))
+        fewer, larger, batch = trace(), trace(), trace()
+        fewer["gradients"].pop()
+        larger["gradients"][1]["bytes"] += 4
+        batch["model"]["batch"] = 4
+        place = "/workers/traces/0/trace: "
+        for entry, message in (({"trace": "none.json"}, place + "none.json: no such file"), ({"trace": 3}, place), ({"trace": fewer}, place + "it has 2 gradients, but the scenario's trace 3"),
+                               ({"trace": larger}, place + "its gradient 1 is b.w of 9000004 bytes, but the scenario's trace has b.w of 9000000 bytes there"),
+                               ({"trace": batch}, place + "its batch is 4, but the scenario's trace has 8"), ({"trace": trace()}, place + "it has an update, but"),
+                               ({"ranks": "4"}, "/workers/traces/0/ranks: expected ascending ranks from 0 to 3"), ({"factor": 2}, "/workers/traces/0/factor"),
+                               ({"trace": trace(update=0) | {"layers": []}}, place[:-2])):
+            with self.subTest(message):
+                done = self.run_scenario(scenario(cluster=CLUSTER, workers={"traces": [{"ranks": "1", "trace": trace(update=0)} | entry]}))
+                self.assertEqual((done.returncode, done.stdout), (3, ""))
+                self.assertIn(message, done.stderr)
+        done = self.run_scenario(scenario(cluster=CLUSTER, workers={"traces": 2 * [{"ranks": "1", "trace": trace(update=0)}]}))
+        self.assertIn("/workers/traces/1/ranks: rank 1 is named twice; give it one trace", done.stderr)
 
 
 if __name__ == "__main__":

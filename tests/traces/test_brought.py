@@ -1,7 +1,9 @@
 """Does `simctl trace import` understand what people bring: profiles of other programs, versions, systems and accelerators?
 
 The layers' times of tests/traces/loop.py are known; each class changes one thing and says what that must not change."""
+import csv
 import json
+import pathlib
 import random
 import tarfile
 import unittest
@@ -503,6 +505,29 @@ class Ranks(Brought):
         path.write_text(json.dumps(document))
         lines = self.table("job")
         self.assertIn("step 3 of 5", lines[4])
+
+    def test_each_rank_has_a_trace_of_its_own(self):
+        self.job(slow=lambda step: 1.2)
+        self.run_import("job", "--each", "each", "--workers", "workers.json")
+        workers = json.loads((self.folder / "workers.json").read_text())
+        self.assertEqual([entry["ranks"] for entry in workers["traces"]], ["0", "1", "2", "3"])
+        self.assertNotIn("slow", workers)
+        for rank, entry in enumerate(workers["traces"]):
+            own = json.loads(pathlib.Path(entry["trace"]).read_text())
+            self.run_import("job", "--rank", rank)
+            self.assertEqual(own["layers"], self.trace()["layers"])
+            self.assertTrue(own["provenance"]["note"].endswith(f"; rank {rank}"))
+        self.run_import("job")
+        runs = []
+        for its_workers in (workers, {"slow": [{"ranks": "2", "factor": 1.1}]}):
+            done = self.simctl("run", "quickstart", "--set", f"/workers={json.dumps(its_workers)}", "--set", f'/trace="{self.folder}/out.json"',
+                               "--set", "/sweep={}", "--set", '/schedule={"name":"s-sgd"}', "--set", "/cluster/nodes=4", "--format", "csv", "--quiet")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            runs.append(float(next(csv.DictReader(done.stdout.splitlines()))["iteration_s"]))
+        # The factor is 1.1 on the update, too, which the profiles of rank 2 have not: 50 us.
+        self.assertAlmostEqual(runs[0], runs[1] - 0.1 * 50e-6, delta=1e-9)
+        done = self.simctl("trace", "import", "job", "-o", "other.json", "--each", "job")
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (2, "", "simctl: --each job: expected a new folder, or an empty one\n"))
 
     def test_workers_never_replace_another_file(self):
         self.job()

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "engine/worker/own_step.hpp"
 #include "engine/worker/speed.hpp"
 #include "timeline/timeline.hpp"
 #include "trace/step_profile.hpp"
@@ -44,7 +45,8 @@ class PassLayers {
 /// where the pass last began, stood still or changed its pace; from there it goes on without a break.
 class Pass : public PassLayers {
  public:
-  using PassLayers::PassLayers;
+  /// `own`: the times of a worker whose device is another one than the job's; null: the job's. Must outlive the pass.
+  Pass(const PassTable::Layers& layers, Phase phase, const PassMap* own) : PassLayers(layers, phase), own_(own) {}
 
   void begin(Seconds now, double factor);
   bool has_begun() const { return has_begun_; }
@@ -56,8 +58,10 @@ class Pass : public PassLayers {
 
   /// When so much will be done, if nothing but the pauses holds it up.
   Seconds time_of(Seconds done, const std::vector<Pause>& pauses) const {
-    return end_of_compute(anchor_time_, factor_ * (done - anchor_done_), pauses);
+    return end_of_compute(anchor_time_, factor_ * own_time(anchor_done_, done), pauses);
   }
+  /// How long the worker itself takes, undisturbed, from where so much is done to there.
+  Seconds own_time(Seconds from, Seconds to) const { return own_ == nullptr ? to - from : (*own_)(to) - (*own_)(from); }
   /// So much is done at `time`.
   void reach(Seconds done, Seconds time) {
     done_ = done;
@@ -82,6 +86,7 @@ class Pass : public PassLayers {
  private:
   void anchor(Seconds now);
 
+  const PassMap* own_;
   bool has_begun_ = false;
   Seconds done_;
   Seconds reached_at_;

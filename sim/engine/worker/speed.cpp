@@ -10,8 +10,9 @@ namespace syncopate {
 
 namespace {
 
-bool all_equal(const std::vector<double>& factors) {
-  return std::adjacent_find(factors.begin(), factors.end(), std::not_equal_to<>()) == factors.end();
+template <class Value>
+bool all_equal(const std::vector<Value>& values) {
+  return std::adjacent_find(values.begin(), values.end(), std::not_equal_to<>()) == values.end();
 }
 
 template <class Stretch>
@@ -47,7 +48,7 @@ void Speed::clear_events() {
   std::erase_if(spells, [](const SlowSpell& spell) { return !spell.is_lasting(); });
 }
 
-bool Speed::uniform() const { return all_equal(slow) && spells.empty() && !has_events() && !jitter.varies(); }
+bool Speed::uniform() const { return all_equal(slow) && all_equal(traces) && spells.empty() && !has_events() && !jitter.varies(); }
 
 double Speed::slowness(int worker) const { return slow.empty() ? 1.0 : slow[at(worker)]; }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "base/jitter.hpp"
@@ -8,6 +9,8 @@
 #include "timeline/timeline.hpp"
 
 namespace syncopate {
+
+struct Trace;
 
 /// A worker stops computing for a while; what it has posted moves on.
 struct Pause {
@@ -39,8 +42,10 @@ struct SlowSpell {
 
 /// How fast the workers of a job are, and when they are present.
 struct Speed {
-  Jitter jitter;                   ///< of a worker's compute, from step to step
-  std::vector<double> slow;        ///< per worker, a factor on its compute and update; empty: all 1
+  Jitter jitter;             ///< of a worker's compute, from step to step
+  std::vector<double> slow;  ///< per worker, a factor on its compute and update; empty: all 1
+  /// Per worker: its device's trace, of the same model; null: the scenario's. Empty: all have the scenario's.
+  std::vector<std::shared_ptr<const Trace>> traces;
   std::vector<SlowSpell> spells;   ///< by worker; factors of those that meet are multiplied
   std::vector<Pause> pauses;       ///< in any order
   std::vector<Absence> absences;   ///< those of a worker in the order of time

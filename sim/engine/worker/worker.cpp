@@ -34,8 +34,9 @@ Worker::Worker(JobRun& job, int rank, std::vector<Stream*> streams)
       dataflow_(state_),
       pauses_(job.job().speed.pauses_of(rank * job.job().gpus_per_rank, job.job().gpus_per_rank)),
       absences_(job.job().speed.absences_of(rank * job.job().gpus_per_rank, job.job().gpus_per_rank)),
-      forward_(job.passes().forward, Phase::forward),
-      backward_(job.passes().backward, Phase::backward) {}
+      own_(job.job().own.empty() ? nullptr : job.job().own[at(rank)].get()),
+      forward_(job.passes().forward, Phase::forward, own_ == nullptr ? nullptr : &own_->forward),
+      backward_(job.passes().backward, Phase::backward, own_ == nullptr ? nullptr : &own_->backward) {}
 
 int Worker::ranks() const { return job_.job().ranks; }
 
@@ -74,7 +75,8 @@ void Worker::begin_round() {
 }
 
 double Worker::slowness(Phase phase, Seconds time) const {
-  return largest(rank(), job_.job().gpus_per_rank, [&](int gpu) { return job_.job().speed.slowness(gpu, phase, time); });
+  const double own = own_ != nullptr && phase == Phase::update ? own_->update : 1.0;
+  return own * largest(rank(), job_.job().gpus_per_rank, [&](int gpu) { return job_.job().speed.slowness(gpu, phase, time); });
 }
 
 void Worker::begin(Pass& pass) {
@@ -216,7 +218,9 @@ void Worker::mix(int posted, bool waited) {
 void Worker::hold(Bytes bytes) { job_.recorder().hold(rank(), bytes); }
 
 Moment Worker::end_of(const Pass& pass, Seconds done, Seconds end) const {
-  const Slowness slowness = {rank(), slowness_, factor_ / slowness_, pass.pace() / factor_};
+  const Seconds undisturbed = done - pass.done();
+  const double own = undisturbed > Seconds(0) ? pass.own_time(pass.done(), done) / undisturbed : 1.0;
+  const Slowness slowness = {rank(), own * slowness_, factor_ / slowness_, pass.pace() / factor_};
   return until_event(state_.moment(), end,
                      [&](Seconds time, const Cause& before) { return new PassEvent(time, before, pass, pass.done(), done, slowness); });
 }

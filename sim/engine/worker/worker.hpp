@@ -132,6 +132,7 @@ class Worker {
   int round_ = -1;
   double slowness_ = 1.0;  ///< factor on the pass that began last ...
   double factor_ = 1.0;    ///< ... with this step's jitter
+  const OwnStep* own_;     ///< null: the job's times
   Pass forward_;
   Pass backward_;
   Seconds updated_;                   ///< how much of this step's update is done, layer by layer, as an undisturbed worker counts
