@@ -43,7 +43,10 @@ Trace capture_trace(const Network& network, const DeviceDescription& device, con
                   {"sum_of_layers_s", summary.sum_of_layers.value},
                   {"outliers", summary.busy.outliers},
                   {"drift", summary.busy.drift}};
-  if (recording.graphs) trace.timing["spans"] = "of a CUDA graph";
+  if (recording.graphs) {
+    trace.timing["spans"] = "of a CUDA graph";
+    trace.timing["span_floor_s"] = recording.span_floor.value;
+  }
   if (!device.clocks.empty()) trace.timing["clocks"] = device.clocks;
   if (!device.kernels.empty()) trace.timing["kernels"] = device.kernels;
   trace.update = summary.update.median;

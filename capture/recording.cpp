@@ -35,6 +35,33 @@ Marks without_marks(const Marks& times, Seconds floor) {
   return result;
 }
 
+/// The time between marks `from` and `to`, for every iteration.
+std::vector<Seconds> between(const std::vector<Marks>& iterations, std::size_t from, std::size_t to) {
+  std::vector<Seconds> times;
+  times.reserve(iterations.size());
+  for (const Marks& marks : iterations) times.push_back(marks[to] - marks[from]);
+  return times;
+}
+
+/// Medians of the times between two marks.
+std::vector<Seconds> medians_between(const std::vector<Marks>& iterations) {
+  std::vector<Seconds> medians;
+  for (std::size_t i = 1; i < iterations.front().size(); ++i) medians.push_back(spread(between(iterations, i - 1, i)).median);
+  return medians;
+}
+
+/// The same of a free run, where a mark takes no time while the device waits for the host: between two marks it waits where more passes
+/// than `busy`, its work alone, and a mark.
+Marks without_marks(const Marks& times, Seconds floor, const std::vector<Seconds>& busy) {
+  Marks result = {Seconds(0)};
+  for (std::size_t i = 1; i < times.size(); ++i) {
+    const Seconds passed = times[i] - times[i - 1];
+    const Seconds waited = std::max(Seconds(0), passed - busy[i - 1] - floor);
+    result.push_back(result.back() + std::max(Seconds(0), passed - std::max(Seconds(0), floor - waited)));
+  }
+  return result;
+}
+
 Seconds measure_floor(Device& device, Run run) {
   constexpr int marks = 101;
   device.begin(run);
@@ -43,14 +70,6 @@ Seconds measure_floor(Device& device, Run run) {
   std::vector<Seconds> gaps;
   for (std::size_t i = 1; i < times.size(); ++i) gaps.push_back(times[i] - times[i - 1]);
   return spread(std::move(gaps)).median;
-}
-
-/// The time between marks `from` and `to`, for every iteration.
-std::vector<Seconds> between(const std::vector<Marks>& iterations, std::size_t from, std::size_t to) {
-  std::vector<Seconds> times;
-  times.reserve(iterations.size());
-  for (const Marks& marks : iterations) times.push_back(marks[to] - marks[from]);
-  return times;
 }
 
 Steadiness steadiness_of(const std::vector<Marks>& iterations) {
@@ -78,6 +97,15 @@ void warn_of(const Steadiness& found, std::size_t iterations, const std::string&
     warnings.push_back(fmt::format("{} of {} {} take over 10% longer than the median of {}: capture again on a quieter machine",
                                    found.outliers, iterations, which, format_seconds(found.iteration.median)));
   }
+}
+
+void warn_of_graph(Summary& summary) {
+  const Seconds layers = summary.forward_busy + summary.backward_busy;
+  const Seconds graph = summary.forward_span + summary.backward_span;
+  const double apart = graph / layers - 1;
+  if (std::abs(apart) <= most_apart) return;
+  summary.warnings.push_back(fmt::format("forward and backward take {} as a graph, {:.1f}% {} than their layers' {}", format_seconds(graph),
+                                         100 * std::abs(apart), apart > 0 ? "more" : "less", format_seconds(layers)));
 }
 
 void warn_of_sum(const Summary& summary, std::vector<std::string>& warnings) {
@@ -108,8 +136,13 @@ Recording record(Device& device, std::size_t layers, const RecordingOptions& opt
   recording.busy = repeat(options.iterations, Run::queued, recording.floor);
   if (!device.asynchronous()) return recording;
   recording.graphs = options.graphs;
-  recording.spans = options.graphs ? repeat(options.iterations, Run::graph, measure_floor(device, Run::graph))
-                                   : repeat(options.iterations, Run::free, recording.floor);
+  recording.span_floor = options.graphs ? measure_floor(device, Run::graph) : recording.floor;
+  if (options.graphs) {
+    recording.spans = repeat(options.iterations, Run::graph, recording.span_floor);
+  } else {
+    recording.spans = repeat(options.iterations, Run::free, Seconds(0));
+    for (Marks& marks : recording.spans) marks = without_marks(marks, recording.floor, medians_between(recording.busy));
+  }
   return recording;
 }
 
@@ -142,6 +175,7 @@ Summary summarize(const Recording& recording) {
   warn_of_sum(summary, summary.warnings);
   warn_of(summary.busy, busy.size(), "iterations", "the device's", summary.warnings);
   if (recording.spans.empty()) return summary;
+  if (recording.graphs) warn_of_graph(summary);
   const bool steady = std::abs(summary.busy.drift) <= most_apart;  // the device is steady, so the host's launch speed varies
   warn_of(summary.span, spans.size(), recording.graphs ? "runs of the graph" : "iterations that run by themselves",
           steady && !recording.graphs ? "the host's" : "the device's", summary.warnings);

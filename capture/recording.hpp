@@ -27,6 +27,7 @@ struct Recording {
   std::vector<Marks> spans;  ///< free runs of an asynchronous device, waits for the host included, or runs of a graph; else empty
   bool graphs = false;       ///< spans are of a graph
   Seconds floor;             ///< what a mark takes: the time between two with nothing in between
+  Seconds span_floor;        ///< the same in `spans`
 };
 
 /// Trains a network that is set up: the warm-up, then `iterations`; then on an asynchronous device as many again, free running or as a

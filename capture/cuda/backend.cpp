@@ -22,7 +22,7 @@ EngineOffer describe_engine(const BackendDescriptor& config) {
   }
   std::array<cudnnBackendNumericalNote_t, CUDNN_NUMERICAL_NOTE_TYPE_COUNT> notes = {};
   const std::int64_t count = engine.get(CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE, notes.size(), notes.data());
-  for (const cudnnBackendNumericalNote_t note : std::span(notes).first(static_cast<std::size_t>(count))) {
+  for (const cudnnBackendNumericalNote_t note : std::span(notes).first(std::min(static_cast<std::size_t>(count), notes.size()))) {
     offer.tensor_cores = offer.tensor_cores || note == CUDNN_NUMERICAL_NOTE_TENSOR_CORE;
     offer.rounds_inputs = offer.rounds_inputs || note == CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS;
   }
@@ -76,7 +76,7 @@ std::vector<BackendDescriptor> BackendDescriptor::parts(cudnnBackendAttributeNam
 
 void BackendDescriptor::finalize() const { check(cudnnBackendFinalize(get()), "cudnnBackendFinalize"); }
 
-bool BackendDescriptor::try_finalize() const { return cudnnBackendFinalize(get()) == CUDNN_STATUS_SUCCESS; }
+cudnnStatus_t BackendDescriptor::try_finalize() const { return cudnnBackendFinalize(get()); }
 
 BackendDescriptor describe_tensor(std::int64_t id, cudnnDataType_t type, std::span<const std::int64_t> extents,
                                   std::span<const std::int64_t> strides) {
@@ -112,10 +112,10 @@ BackendDescriptor plan_arguments(std::span<const PlanArgument> arguments, void* 
 }
 
 Engines::Engines(cudnnHandle_t cudnn, BackendOperation operation) : cudnn_(cudnn), operation_(std::move(operation)) {
-  if (!operation_.descriptor.try_finalize()) return;
+  operation_.descriptor.finalize();
   graph_.set(CUDNN_ATTR_OPERATIONGRAPH_OPS, operation_.descriptor);
   graph_.set(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, 1, &cudnn_);
-  if (!graph_.try_finalize()) return;
+  graph_.finalize();
   ask(CUDNN_HEUR_MODE_INSTANT);
   ask(CUDNN_HEUR_MODE_FALLBACK);
 }
@@ -124,7 +124,7 @@ void Engines::ask(cudnnBackendHeurMode_t mode) {
   const BackendDescriptor heuristics(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
   heuristics.set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph_);
   heuristics.set(CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, 1, &mode);
-  if (!heuristics.try_finalize()) return;
+  if (heuristics.try_finalize() != CUDNN_STATUS_SUCCESS) return;
   const std::int64_t count = heuristics.get(CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR, 0, nullptr);
   for (BackendDescriptor& config : heuristics.parts(CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, count)) {
     offers_.push_back(describe_engine(config));
@@ -132,12 +132,13 @@ void Engines::ask(cudnnBackendHeurMode_t mode) {
   }
 }
 
-std::shared_ptr<const EnginePlan> Engines::build(std::size_t offer) const {
+cudnnStatus_t Engines::build(std::size_t offer, std::shared_ptr<const EnginePlan>& built) const {
   BackendDescriptor plan(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
   plan.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, configs_.at(offer));
   plan.set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, 1, &cudnn_);
-  if (!plan.try_finalize()) return nullptr;
-  return std::shared_ptr<const EnginePlan>(new EnginePlan(std::move(plan)));
+  const cudnnStatus_t status = plan.try_finalize();
+  if (status == CUDNN_STATUS_SUCCESS) built = std::shared_ptr<const EnginePlan>(new EnginePlan(std::move(plan)));
+  return status;
 }
 
 }  // namespace syncopate::capture

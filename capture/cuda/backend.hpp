@@ -27,8 +27,8 @@ class BackendDescriptor {
   /// An attribute that is a list of at most `most` descriptors of a type.
   std::vector<BackendDescriptor> parts(cudnnBackendAttributeName_t name, cudnnBackendDescriptorType_t type, std::int64_t most) const;
   void finalize() const;
-  /// As finalize(), but returns false if cuDNN cannot do what the descriptor describes.
-  bool try_finalize() const;
+  /// As finalize(), but returns an error, such as that cuDNN cannot do what the descriptor describes.
+  cudnnStatus_t try_finalize() const;
   cudnnBackendDescriptor_t get() const { return handle_.get(); }
 
  private:
@@ -74,15 +74,14 @@ struct PlanArgument {
 /// What a plan runs on.
 BackendDescriptor plan_arguments(std::span<const PlanArgument> arguments, void* workspace);
 
-/// cuDNN's offers for an operation: those of its heuristics, the most promising first, then those that should always work. None if cuDNN
-/// does not support the operation.
+/// cuDNN's offers for an operation: those of its heuristics, the most promising first, then those that should always work.
 class Engines {
  public:
   Engines(cudnnHandle_t cudnn, BackendOperation operation);
 
   const std::vector<EngineOffer>& offers() const { return offers_; }
-  /// Null if cuDNN does not support the offer.
-  std::shared_ptr<const EnginePlan> build(std::size_t offer) const;
+  /// Builds an offer. Returns an error if that fails, as where cuDNN does not support it on this device.
+  cudnnStatus_t build(std::size_t offer, std::shared_ptr<const EnginePlan>& built) const;
 
  private:
   void ask(cudnnBackendHeurMode_t mode);

@@ -22,11 +22,13 @@ void check(cudaError_t status, const char* call, const char* file, int line) {
   if (status != cudaSuccess) fail(status == cudaErrorMemoryAllocation, call, cudaGetErrorString(status), file, line);
 }
 
+bool is_out_of_memory(cudnnStatus_t status) {
+  return status == CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED || status == CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED;
+}
+
 void check(cudnnStatus_t status, const char* call, const char* file, int line) {
   if (status == CUDNN_STATUS_SUCCESS) return;
-  const bool out_of_memory =
-      status == CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED || status == CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED;
-  fail(out_of_memory, call, cudnnGetErrorString(status), file, line);
+  fail(is_out_of_memory(status), call, cudnnGetErrorString(status), file, line);
 }
 
 void check(cublasStatus_t status, const char* call, const char* file, int line) {

@@ -19,6 +19,9 @@ void check(cudaError_t status, const char* call, const char* file = __builtin_FI
 void check(cudnnStatus_t status, const char* call, const char* file = __builtin_FILE(), int line = __builtin_LINE());
 void check(cublasStatus_t status, const char* call, const char* file = __builtin_FILE(), int line = __builtin_LINE());
 
+/// Whether the status says that memory does not suffice.
+bool is_out_of_memory(cudnnStatus_t status);
+
 /// An extent as the libraries' int. Throws std::runtime_error when it does not fit.
 int to_int(std::int64_t extent);
 

@@ -186,8 +186,8 @@ void CudaDevice::begin(Run run) {
 void CudaDevice::end_graph() {
   const GraphDescription described([this](cudaGraph_t* graph) { return cudaStreamEndCapture(tools_.stream, graph); },
                                    "cudaStreamEndCapture");
-  graph_ =
-      GraphHandle([&described](cudaGraphExec_t* graph) { return cudaGraphInstantiate(graph, described.get(), 0); }, "cudaGraphInstantiate");
+  graph_ = GraphHandle([&described](cudaGraphExec_t* graph) { return cudaGraphInstantiateWithFlags(graph, described.get(), 0); },
+                       "cudaGraphInstantiateWithFlags");
 }
 
 /// Makes the device wait while the host queues a stretch.

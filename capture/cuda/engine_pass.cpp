@@ -12,15 +12,16 @@ namespace syncopate::capture {
 
 namespace {
 
+/// Nothing if a run fails.
 template <class Run>
-Seconds shortest_of(cudaStream_t stream, std::size_t runs, Run run) {
+std::optional<Seconds> shortest_of(cudaStream_t stream, std::size_t runs, Run run) {
   constexpr std::uint64_t until_queued = 300'000;  // ns; launching takes longer than a short kernel runs
   std::vector<EventHandle> marks;
   while (marks.size() <= runs) marks.emplace_back(cudaEventCreate, "cudaEventCreate");
   delay(stream, until_queued);
   record(marks.front(), stream);
   for (std::size_t i = 1; i <= runs; ++i) {
-    run();
+    if (!run()) return std::nullopt;
     record(marks[i], stream);
   }
   check(cudaEventSynchronize(marks.back().get()), "cudaEventSynchronize");
@@ -33,12 +34,11 @@ Seconds shortest_of(cudaStream_t stream, std::size_t runs, Run run) {
 template <class Run>
 std::optional<Seconds> time_of(cudaStream_t stream, Run run, Seconds limit) {
   constexpr std::size_t runs = 5;
-  if (!run()) {          // the first run also loads the kernels
-    cudaGetLastError();  // else the next launch would report its error
-    return std::nullopt;
-  }
-  const Seconds first = shortest_of(stream, 1, run);
-  return first > 2.0 * limit ? first : std::min(first, shortest_of(stream, runs - 1, run));
+  if (!run()) return std::nullopt;  // also loads the kernels
+  const std::optional<Seconds> first = shortest_of(stream, 1, run);
+  if (!first || *first > 2.0 * limit) return first;
+  const std::optional<Seconds> others = shortest_of(stream, runs - 1, run);
+  return others ? std::optional(std::min(*first, *others)) : std::nullopt;
 }
 
 }  // namespace
@@ -62,16 +62,28 @@ EngineUse EnginePass::fastest(BackendOperation operation) const {
   const EngineRules rules = {tools_->number != Number::fp32 || tools_->tf32, tools_->workspace.bytes()};
   const BackendDescriptor pack = plan_arguments(arguments_, tools_->workspace.data());
   std::vector<std::shared_ptr<const EnginePlan>> plans(engines->offers().size());
+  std::string problem;  // the first error that does not say that cuDNN lacks something
+  const auto succeeds = [&problem](cudnnStatus_t status) {
+    if (status == CUDNN_STATUS_SUCCESS) return true;
+    cudaGetLastError();  // else the next launch would report it
+    if (is_out_of_memory(status)) check(status, "a trial of an engine");
+    if (problem.empty() && CUDNN_STATUS_CATEGORY(status) != CUDNN_STATUS_NOT_SUPPORTED) problem = cudnnGetErrorString(status);
+    return false;
+  };
   const auto build = [&](std::size_t offer) -> std::optional<std::size_t> {
-    plans[offer] = engines->build(offer);
-    return plans[offer] ? std::optional(plans[offer]->workspace()) : std::nullopt;
+    if (!succeeds(engines->build(offer, plans[offer]))) return std::nullopt;
+    return plans[offer]->workspace();
   };
   const auto time = [&](std::size_t offer, Seconds limit) {
     return time_of(
-        tools_->stream, [&] { return plans[offer]->run(cudnn, pack) == CUDNN_STATUS_SUCCESS; }, limit);
+        tools_->stream, [&] { return succeeds(plans[offer]->run(cudnn, pack)); }, limit);
   };
   const std::optional<ChosenEngine> best = fastest_engine(engines->offers(), rules, build, time);
-  if (!best) return {};
+  if (!best) {
+    check(cudaStreamSynchronize(tools_->stream), "cudaStreamSynchronize");
+    if (!problem.empty()) throw std::runtime_error(fmt::format("no engine of cuDNN runs: {}", problem));
+    return {};
+  }
   return {engines, plans[best->offer], best->workspace,
           fmt::format("{}, workspace {} bytes", engines->offers()[best->offer].name, best->workspace)};
 }

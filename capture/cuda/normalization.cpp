@@ -27,8 +27,8 @@ class BatchNorm : public CudaOp {
     check(cudnnDeriveBNTensorDescriptor(channel_.get(), image_.get(), mode_), "cudnnDeriveBNTensorDescriptor");
   }
 
-  /// PyTorch does not use cuDNN for bf16. Besides, cuDNN may not support this format and layout; only a trial shows it. Then this program's
-  /// own kernels do the work. Other frameworks also fall back on kernels of their own.
+  /// cuDNN may not support this format and layout; only a trial shows it. Then this program's own kernels do the work. Other frameworks
+  /// also fall back on kernels of their own.
   std::size_t prepare() override {
     std::size_t workspace = 0;
     const cudnnStatus_t status = try_cudnn(workspace);

@@ -55,18 +55,23 @@ def proof():
     return [job for dtype in DTYPES[:2] for network in PROOF for kind in ("capture", "profile") for job in of_kind(kind, [network], dtype)]
 
 
+def early():
+    """What people train, and the papers' networks: before PyTorch's tests and the sanitizer."""
+    common = [job for dtype in DTYPES[:2] for job in of_kind("capture", COMMON[:2], dtype)] + of_kind("profile", PROFILED[:2], "bf16")
+    papers = of_kind("capture", PAPERS, "fp32") + of_kind("capture", OTHERS[:1], "fp32") + of_kind("profile", PAPERS[:1], "fp32")
+    today = of_kind("capture", PAPERS[1:], "bf16") + of_kind("profile", COMMON[:1], "bf16") + of_kind("capture", PAPERS[1:], "tf32")
+    return common + papers + today
+
+
 def jobs(device):
     """In the order in which they should run."""
     if device == "cpu":
         return of_kind("capture", REHEARSAL, "fp32") + of_kind("profile", REHEARSAL, "fp32")
-    common = [job for dtype in DTYPES[:2] for job in of_kind("capture", COMMON[:2], dtype)] + of_kind("profile", PROFILED[:2], "bf16")
-    papers = of_kind("capture", PAPERS, "fp32") + of_kind("capture", OTHERS[:1], "fp32") + of_kind("profile", PAPERS[:1], "fp32")
-    today = of_kind("capture", PAPERS, "bf16") + of_kind("profile", COMMON[:1], "bf16") + of_kind("capture", PAPERS, "tf32")
     more = of_kind("profile", PROFILED[2:], "bf16") + of_kind("profile", COMMON[:1], "tf32") + of_kind("capture", COMMON[:1], "fp16")
     rest = [job for dtype in DTYPES for job in of_kind("capture", PAPERS + OTHERS + COMMON, dtype)]
     compared = [job for dtype in DTYPES for job in of_kind("profile", PAPERS + OTHERS + COMMON, dtype)]
     growth = [job for dtype in DTYPES for job in of_kind("capture", [("resnet50", batch) for batch in BATCHES], dtype)]
-    return list(dict.fromkeys(proof() + common + papers + today + more + rest + compared + growth))
+    return list(dict.fromkeys(proof() + early() + more + rest + compared + growth))
 
 
 def of_kind(kind, networks, dtype):

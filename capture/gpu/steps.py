@@ -15,7 +15,6 @@ from running import Failed, Skipped
 ROOT = Path(__file__).resolve().parents[2]
 CAPTURE, BUILD = ROOT / "capture", ROOT / "build-gpu"
 SKIPPED_CODE = 77
-EARLY = 45  # measurements before PyTorch's tests and the sanitizer
 
 
 def look(session):
@@ -224,8 +223,10 @@ def plan(session):
     in_order = jobs.jobs("cpu" if session.on_cpu else "cuda")
     if session.on_cpu:
         return first + [("node", node)] + of_jobs(in_order), of_dtypes("fit", fit, ["fp32"])
-    proof, measured = in_order[:len(jobs.proof())], in_order[len(jobs.proof()):]
+    first_jobs = len(jobs.proof())
+    early = first_jobs + len(jobs.early())
     steps = first + [("gpu-tests", lambda session: gpu_tests(session, "capture_gpu_tests")),
                      ("node-tests", lambda session: gpu_tests(session, "capture_node_gpu_tests"))]
-    steps += of_jobs(proof) + [("node", node)] + of_jobs(measured[:EARLY]) + of_dtypes("torch-tests", torch_tests, ["fp32"]) + [("sanitizer", sanitizer)]
-    return steps + of_jobs(measured[EARLY:]) + of_dtypes("torch-tests", torch_tests, [dtype for dtype in jobs.DTYPES if dtype != "fp32"]), of_dtypes("fit", fit, jobs.DTYPES)
+    steps += of_jobs(in_order[:first_jobs]) + [("node", node)] + of_jobs(in_order[first_jobs:early]) + of_dtypes("torch-tests", torch_tests, ["fp32"])
+    steps += [("sanitizer", sanitizer)] + of_jobs(in_order[early:])
+    return steps + of_dtypes("torch-tests", torch_tests, [dtype for dtype in jobs.DTYPES if dtype != "fp32"]), of_dtypes("fit", fit, jobs.DTYPES)

@@ -43,7 +43,7 @@ struct Imported {
   std::size_t steps_left_out = 0;  ///< truncated by the window, or with other operators than most steps
   Seconds forward_busy;            ///< work of all layers
   Seconds backward_busy;
-  Seconds backward_of_no_layer;            ///< work in backward outside of every node, such as the sum where two layers read one output
+  Seconds backward_of_no_layer;            ///< work in backward outside of every node: before PyTorch 1.8 sums of gradients, hooks
   Seconds recomputation;                   ///< work in backward of forward operators that ran again (activation checkpointing)
   std::vector<Seconds> waits;              ///< per layer: for communication; in none of the other times
   Seconds wall;                            ///< forward, backward and update by the clock, without waits for communication

@@ -35,7 +35,7 @@ struct LayerComparison {
 
 /// Comparison of two traces of one network: captured and imported, two devices, two number formats, ...
 struct TraceComparison {
-  TimePair forward;  ///< spans with launch gaps, as simulated
+  TimePair forward;  ///< spans, as simulated
   TimePair backward;
   TimePair update;
   TimePair iteration;

@@ -126,16 +126,25 @@ LayerMatch match_layers(const Trace& trace, const Model& model) {
   LayerMatch match = match_by_any(candidates(trace), candidates(model));
   const std::optional<double> bytes_per_element = element_bytes(trace.dtype);
   if (!bytes_per_element) return match;
-  const auto counts = elements_of_layers(trace);
+  const auto apart = [](double found, double expected) {
+    constexpr double slack = 0.05;  // frameworks pad tensors
+    return std::abs(found - expected) > slack * expected;
+  };
   std::vector<Bytes> bytes(trace.layers.size());
   for (const Gradient& gradient : trace.gradients) bytes[gradient.layer] += gradient.bytes;
+  double all_bytes = 0;
+  double all_parameters = 0;
+  for (const auto& [traced, described] : match.pairs) {
+    all_bytes += bytes[traced].value;
+    all_parameters += model.layers[described].parameters();
+  }
+  constexpr double in_fp32 = 4;
+  const bool all_in_fp32 = !apart(all_bytes, in_fp32 * all_parameters);  // autocast stores parameters in fp32
   std::erase_if(match.pairs, [&](const auto& pair) {
-    constexpr double slack = 0.05;  // frameworks pad tensors
-    const auto apart = [](double found, double expected) { return std::abs(found - expected) > slack * expected; };
-    const double parameters = model.layers[pair.second].parameters();
-    const double of_layer = bytes[pair.first].value;
-    if (const auto& count = counts[pair.first]; count && *count > 0) return apart(static_cast<double>(*count), parameters);
-    return apart(of_layer, parameters * *bytes_per_element) && apart(of_layer, 4 * parameters);  // mixed precision keeps some in fp32
+    const ModelLayer& layer = model.layers[pair.second];
+    const double found = bytes[pair.first].value;
+    const bool may_be_fp32 = all_in_fp32 || layer.cost_class() == CostClass::normalization;  // as mixed precision keeps them
+    return apart(found, *bytes_per_element * layer.parameters()) && !(may_be_fp32 && !apart(found, in_fp32 * layer.parameters()));
   });
   return match;
 }

@@ -58,8 +58,8 @@ struct Trace {
   Json software = Json::object();        ///< free-form: versions
   Json timing = Json::object();          ///< free-form: how it was measured
   Seconds update;                        ///< the optimiser's step
-  std::optional<Seconds> forward_span;   ///< measured span of forward, with launch gaps
-  std::optional<Seconds> backward_span;  ///< measured span of backward, with launch gaps
+  std::optional<Seconds> forward_span;   ///< measured span of forward; with launch gaps, unless it is a CUDA graph's
+  std::optional<Seconds> backward_span;  ///< likewise of backward
   std::vector<Layer> layers;             ///< in forward order
   std::vector<Gradient> gradients;       ///< in the order in which they become ready
 };

@@ -178,6 +178,7 @@ class Refused(CaptureCase):
             ({}, ["--dtype", "fp64"], "--dtype: fp64 not in {fp32,tf32,fp16,bf16}"),
             ({}, ["--dtype", "bf16"], "--dtype bf16: the cpu device supports fp32"),
             ({"device": "cuda"}, ["--threads", 2], "--threads: the cuda device has no number of threads; leave it out"),
+            ({}, ["--graphs"], "--graphs: the cpu device has no CUDA graphs; leave it out"),
             ({}, ["--input", "3x0x8"], "--input 3x0x8: expected extents of 1 to 1000000, such as 3x224x224"),
             ({}, ["--input", "3,8,8"], "--input 3,8,8: expected extents"),
             ({}, ["--input", "x"], "--input x: expected extents"),

@@ -262,11 +262,23 @@ TEST_SUITE("Does the GPU measure what it should?") {
       device.set_up(network);
       RecordingOptions options;
       options.graphs = true;
+      options.warmup = 2;
+      record(device, network.layers.size(), options);
+      const Array weight = {Array::Kind::parameter, 0, 0};
+      const std::vector<float> before = device.read(weight);
       const Summary summary = summarize(record(device, network.layers.size(), options));
       CHECK(summary.forward_span <= 1.1 * summary.forward_busy);
       CHECK(summary.forward_span >= 0.5 * summary.forward_busy);
       CHECK(summary.backward_span <= 1.1 * summary.backward_busy);
       CHECK(summary.backward_span >= 0.5 * summary.backward_busy);
+      const std::vector<float> by_launches = device.read(weight);
+      device.begin(Run::graph);
+      for (std::size_t i = 0; i <= network.layers.size(); ++i) device.forward(i);
+      for (std::size_t i = network.layers.size() + 1; i-- > 0;) device.backward(i);
+      device.update();
+      CHECK(device.read(weight) == by_launches);  // described, not run
+      device.collect();
+      CHECK(device.read(weight) != by_launches);
       CHECK(std::isfinite(device.loss()));
     }
   }

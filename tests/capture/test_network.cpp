@@ -43,6 +43,8 @@ TEST_SUITE("Is training planned right: where gradients flow, and what memory it 
     CHECK(layers[1].output_gradient != layers[1].contributions[0]);
     CHECK(layers[1].output_gradient != layers[1].contributions[1]);
     CHECK(layers[0].contributions == std::vector<std::size_t>{layers[0].output_gradient});
+    CHECK(layers[2].sums == std::vector<std::size_t>{1});  // c reads b after d in backward
+    for (const std::size_t other : {0U, 1U, 3U, 4U}) CHECK(layers[other].sums.empty());
   }
 
   TEST_CASE("nothing flows to where nothing trains") {
@@ -121,6 +123,7 @@ TEST_SUITE("Is training planned right: where gradients flow, and what memory it 
 
   TEST_CASE("gradients that live at one time never share memory, in every model that is shipped") {
     int models = 0;
+    int sums = 0;
     for (const auto& entry : std::filesystem::directory_iterator(MODELS)) {
       if (entry.path().extension() != ".json") continue;
       CAPTURE(entry.path().string());
@@ -148,9 +151,19 @@ TEST_SUITE("Is training planned right: where gradients flow, and what memory it 
           REQUIRE(network.buffers[buffer].born < step);
           REQUIRE(network.buffers[buffer].dies >= step);
         }
+        // It sums what is complete, into memory that is the sum's from then on.
+        for (const std::size_t summed : network.layers[i].sums) {
+          ++sums;
+          const NetworkLayer& of = network.layers[summed];
+          REQUIRE(of.contributions.size() > 1);
+          for (const std::size_t buffer : of.contributions) REQUIRE(network.buffers[buffer].born <= step);
+          REQUIRE(network.buffers[of.output_gradient].born <= step);
+          REQUIRE(network.buffers[of.output_gradient].dies >= network.layers.size() - summed);
+        }
       }
     }
     CHECK(models >= 15);
+    CHECK(sums > 100);
   }
 
   TEST_CASE("a batch that no device could hold is refused") {

@@ -231,6 +231,33 @@ TEST_SUITE("Do a recording's statistics say what the clock said?") {
     check_us(summary.forward_busy, 9.9 + 29.9);
   }
 
+  TEST_CASE("in a free run marks take time where the device works, and none where it waits for the host") {
+    const Seconds layer(10e-6);
+    for (const auto& [late, expected] :
+         {std::pair(0.0, 60.0), std::pair(0.2, 60.0 + 3 * 0.2 + 3 * 0.2), std::pair(5.0, 60.0 + 3 * 5.0 + 3 * 0.5)}) {
+      CAPTURE(late);
+      const auto cost = [by = late](int iteration, Work work, std::size_t number) {
+        if (work == Work::mark) return 0.5;
+        return steady(iteration, work, number) + (iteration > 3 + 1 + 30 ? by : 0);
+      };
+      const Summary summary = summary_of(FakeDevice(cost, true));
+      check_us(summary.forward_busy, 60);
+      check_us(summary.forward_span, expected);
+      CHECK(summary.layers[0].forward.median.value == doctest::Approx(layer.value));
+    }
+  }
+
+  TEST_CASE("a graph that takes another time than its layers is a warning") {
+    FakeDevice device([](int iteration, Work work,
+                         std::size_t layer) { return steady(iteration, work, layer) * (iteration > 3 + 1 + 30 + 1 ? 1.06 : 1); },
+                      true);
+    RecordingOptions options{3, 30};
+    options.graphs = true;
+    const Summary summary = summarize(record(device, layers, options));
+    REQUIRE(summary.warnings.size() == 1);
+    CHECK(summary.warnings[0] == "forward and backward take 699.6 us as a graph, 6.0% more than their layers' 660 us");
+  }
+
   TEST_CASE("a graph is described once and runs in every iteration") {
     FakeDevice device(
         [](int iteration, Work work, std::size_t layer) {

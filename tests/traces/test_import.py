@@ -156,6 +156,18 @@ class Generated(ImportCase):
             del trace["provenance"], trace["timing"], trace["model"], trace["layers"][2]["backward_s"], trace["layers"][2]["backward_quartiles_s"]
         self.assertEqual(differences(inside, outside), [])
 
+    def test_what_hooks_do_after_a_gradient_is_of_no_layer(self):
+        """DDP copies a gradient into its bucket before the evaluate_function of AccumulateGrad ends."""
+        profile = Profile([kineto_writer.conv2d(), kineto_writer.relu(sums=[8]), kineto_writer.conv2d(), kineto_writer.LINEAR])
+        document = profile.document()
+        operators = [event for event in document["traceEvents"] if event["cat"] == "cpu_op"]
+        for copy_ in [event for event in operators if event["name"] == "aten::add"]:
+            node = max((event for event in operators if event["name"].startswith("autograd::engine") and event["ts"] < copy_["ts"]), key=lambda event: event["ts"])
+            self.assertIn("AccumulateGrad", node["name"])
+            node["dur"] = copy_["ts"] + copy_["dur"] + 0.5 - node["ts"]
+        (self.folder / "hooks.json").write_text(json.dumps(document))
+        self.assertEqual(differences(self.import_profile("hooks.json"), profile.trace()), [])
+
     def document(self, profile, name="mine.json"):
         """A profile's document, whose events may be changed, and a function that imports it."""
         document = profile.document()

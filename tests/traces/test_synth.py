@@ -2,6 +2,7 @@
 import csv
 import json
 import math
+import re
 import shlex
 import sys
 import unittest
@@ -187,12 +188,16 @@ class Fit(Case):
         normalizations = {layer["name"] for layer in trace["layers"] if layer["type"] == "batch_norm"}
         masters = [gradient | {"bytes": gradient["bytes"] / (1 if gradient["layer"] in normalizations else 2)} for gradient in trace["gradients"]]
         for name, gradients in (("masters", masters), ("autocast", trace["gradients"])):
-            for shapes in (True, False):
-                kept = [gradient if shapes else {key: value for key, value in gradient.items() if key != "shape"} for gradient in gradients]
-                file = self.write(f"{name}-{shapes}.json", json.dumps(trace | {"gradients": kept}))
-                done = self.simctl("trace", "fit", file, "-o", self.folder / "device.json")
-                self.assertEqual(done.returncode, 0, done.stderr)
-                self.assertRegex(done.stdout, rf"normalization +{len(normalizations)} ")
+            file = self.write(f"{name}.json", json.dumps(trace | {"gradients": gradients}))
+            done = self.simctl("trace", "fit", file, "-o", self.folder / "device.json")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertRegex(done.stdout, rf"normalization +{len(normalizations)} ")
+        half = [gradient | {"bytes": gradient["bytes"] / 2} for gradient in masters]
+        convolutions = sum(layer["type"] == "conv2d" for layer in trace["layers"])
+        for name, gradients, fitted in (("masters", masters, convolutions), ("half", half, 0)):
+            done = self.simctl("trace", "fit", self.write(f"{name}.json", json.dumps(trace | {"gradients": gradients})), "-o", self.folder / "device.json")
+            found = sum(int(count) for count in re.findall(r"^convolution\S* +(\d+) ", done.stdout, re.M))
+            self.assertEqual(found, fitted, name)  # a layer of another size is no match
 
     def test_a_profile_of_the_shipped_cpu_traces(self):
         traces = [ROOT / f"traces/cpu-{name}-b8.json" for name in ("resnet50", "googlenet", "vgg11", "alexnet")]
