@@ -25,6 +25,7 @@ CudaDevice::CudaDevice(int gpu) : gpu_(gpu) {
     check(cudnnSetStream(tools_.cudnn.get(), tools_.stream), "cudnnSetStream");
     tools_.cublas = CublasHandle(cublasCreate, "cublasCreate");
     check(cublasSetStream(tools_.cublas.get(), tools_.stream), "cublasSetStream");
+    tools_.cublas_lt = CublasLtHandle(cublasLtCreate, "cublasLtCreate");
   } catch (const std::runtime_error& error) {
     throw gpu_.unusable(error.what());
   }

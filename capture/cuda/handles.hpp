@@ -35,6 +35,7 @@ using GraphDescription = Owned<cudaGraph_t, cudaGraphDestroy>;
 using GraphHandle = Owned<cudaGraphExec_t, cudaGraphExecDestroy>;
 using CudnnHandle = Owned<cudnnHandle_t, cudnnDestroy>;
 using CublasHandle = Owned<cublasHandle_t, cublasDestroy>;
+using CublasLtHandle = Owned<cublasLtHandle_t, cublasLtDestroy>;
 using MatmulDescriptor = Owned<cublasLtMatmulDesc_t, cublasLtMatmulDescDestroy>;
 using MatmulPreference = Owned<cublasLtMatmulPreference_t, cublasLtMatmulPreferenceDestroy>;
 using MatrixLayout = Owned<cublasLtMatrixLayout_t, cublasLtMatrixLayoutDestroy>;

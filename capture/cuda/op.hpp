@@ -22,6 +22,7 @@ struct CudaTools {
   cudaStream_t stream = nullptr;
   CudnnHandle cudnn;
   CublasHandle cublas;
+  CublasLtHandle cublas_lt;
   Number number = Number::fp32;  ///< of activations
   bool tf32 = false;             ///< products may round fp32 to 10 bits of mantissa
   DeviceMemory workspace;        ///< scratch memory of the library call that runs

@@ -15,9 +15,6 @@ cudaDataType_t blas_type(Number number) {
 
 cublasComputeType_t compute_type(const CudaTools& tools) { return tools.tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F; }
 
-/// A cuBLAS handle is also one of cuBLASLt.
-cublasLtHandle_t lt_handle(const CudaTools& tools) { return reinterpret_cast<cublasLtHandle_t>(tools.cublas.get()); }
-
 cublasOperation_t operation(bool transposed) { return transposed ? CUBLAS_OP_T : CUBLAS_OP_N; }
 
 }  // namespace
@@ -72,16 +69,16 @@ BiasedProduct::BiasedProduct(const CudaTools& tools, const ProductExtents& exten
   check(cublasLtMatmulPreferenceSetAttribute(preference.get(), CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &most, sizeof(most)),
         "cublasLtMatmulPreferenceSetAttribute");
   int found = 0;
-  const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(lt_handle(tools), product_.get(), right_.get(), left_.get(), result_.get(),
-                                                               result_.get(), preference.get(), 1, &chosen_, &found);
+  const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(tools.cublas_lt.get(), product_.get(), right_.get(), left_.get(),
+                                                               result_.get(), result_.get(), preference.get(), 1, &chosen_, &found);
   supported_ = status == CUBLAS_STATUS_SUCCESS && found == 1 && chosen_.state == CUBLAS_STATUS_SUCCESS;
 }
 
 void BiasedProduct::run(const CudaTools& tools, const void* left, const void* right, void* result) const {
   const float one = 1.0F;
   const float zero = 0.0F;
-  check(cublasLtMatmul(lt_handle(tools), product_.get(), &one, right, right_.get(), left, left_.get(), &zero, result, result_.get(), result,
-                       result_.get(), &chosen_.algo, tools.workspace.data(), tools.workspace.bytes(), tools.stream),
+  check(cublasLtMatmul(tools.cublas_lt.get(), product_.get(), &one, right, right_.get(), left, left_.get(), &zero, result, result_.get(),
+                       result, result_.get(), &chosen_.algo, tools.workspace.data(), tools.workspace.bytes(), tools.stream),
         "cublasLtMatmul");
 }
 
