@@ -9,7 +9,9 @@
 #include "base/choice.hpp"
 #include "base/document.hpp"
 #include "base/fields.hpp"
+#include "base/text.hpp"
 #include "cluster/platform_topology.hpp"
+#include "cluster/read_changes.hpp"
 
 namespace syncopate {
 
@@ -33,6 +35,28 @@ Link read_link(const Field& field, int nics = 1) {
 void read_node_link(const Field& field, Cluster& cluster) {
   cluster.link = read_link(field, cluster.nics);
   if (field.json().contains("efficiency")) cluster.link_efficiency = field.json()["efficiency"].get<double>();
+}
+
+/// Reads the nodes' own links whose bandwidths change with time.
+void read_node_links(const Field& field, Cluster& cluster) {
+  if (!cluster.has_link || !cluster.topology->has_node_links()) field.fail_because("the cluster has no links of nodes; leave it out");
+  for (const Field& entry : field.list()) {
+    Object fields(entry);
+    const Field list = fields.at("nodes");
+    const auto chosen = parse_ranges(list.text(), cluster.nodes - 1);
+    if (!chosen) list.fail(fmt::format("ascending nodes from 0 to {} such as \"0-3,7\"", cluster.nodes - 1));
+    std::vector<Change<Rate>> changes;
+    const Field profile = fields.at("bandwidth_profile");
+    read_changes(profile, "bandwidth", [&](Seconds time, const Field& value) {
+      changes.push_back({time, value.json() == 0 ? outage : cluster.link_efficiency * value.bandwidth()});
+    });
+    if (changes.back().value == outage) fail_for_endless_outage(profile);
+    fields.finish();
+    for (const int node : *chosen) {
+      if (!cluster.node_changes.emplace(node, changes).second)
+        list.fail_because(fmt::format("node {} is named twice; give it one profile", node));
+    }
+  }
 }
 
 /// Pairs of bytes and seconds. Bytes must increase, seconds must not decrease.
@@ -284,6 +308,10 @@ Cluster read_cluster(const Document& document, const std::string& pointer) {
     cluster.protocol = read_protocol(*protocol);
     if (cluster.is_fitted())
       protocol->fail_because("a \"protocol\" describes single messages, but a \"fit\" measures whole collectives; leave one of them out");
+  }
+  if (const auto links = fields.find("node_links")) {
+    if (cluster.is_fitted()) links->fail_because("a \"fit\" measures whole collectives, but links change for bytes; leave one of them out");
+    read_node_links(*links, cluster);
   }
   constexpr double widest = 100.0;
   constexpr double most_money = 1e12;

@@ -55,10 +55,12 @@ struct Cluster {
   int gpus_per_node = 1;
   Link link;                     ///< between two nodes; on regions, between two nodes of one region
   double link_efficiency = 1.0;  ///< the share of its nominal bandwidth that `link` has
-  bool has_link = true;          ///< false on regions of one node each: nothing inside a region takes time
-  Link intra_node;               ///< between two GPUs of a node, if it has several
-  SecondsPerByte reduce;         ///< time to add one byte of two gradients
-  SecondsPerByte copy;           ///< time to copy one byte of gradients into or out of a merged buffer
+  /// By node: the new bandwidths of its own link, in both directions, where these change with time.
+  std::map<int, std::vector<Change<Rate>>> node_changes{};
+  bool has_link = true;   ///< false on regions of one node each: nothing inside a region takes time
+  Link intra_node;        ///< between two GPUs of a node, if it has several
+  SecondsPerByte reduce;  ///< time to add one byte of two gradients
+  SecondsPerByte copy;    ///< time to copy one byte of gradients into or out of a merged buffer
   Host host;
   Protocol protocol;  ///< for collectives
   int nics = 1;       ///< network interfaces per node, each with its own link; `link` is their sum
@@ -75,6 +77,8 @@ struct Cluster {
   /// All nodes are alike and share no links.
   bool is_star() const { return !regions && topology->name() == default_topology()->name(); }
   bool is_fitted() const { return !fits.empty(); }
+  /// The bandwidth or latency of some link does.
+  bool changes_with_time() const { return !node_changes.empty() || (regions && regions->change_with_time()); }
   /// One worker per GPU.
   int workers() const { return nodes * gpus_per_node; }
 };

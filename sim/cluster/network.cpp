@@ -365,21 +365,34 @@ Rate Network::bandwidth(std::size_t link) const {
   return cluster_.link.bandwidth;
 }
 
-Rate Network::bandwidth(std::size_t link, Seconds time) const {
-  return changes(link) ? value_at(time, bandwidth(link), wan((*links_)[link]).bandwidth_changes) : bandwidth(link);
+const std::vector<Change<Rate>>* Network::changes_of(const KnownLink& link) const {
+  if (link.kind == KnownLink::Kind::wan) {
+    const std::vector<Change<Rate>>& changes = wan(link).bandwidth_changes;
+    return changes.empty() ? nullptr : &changes;
+  }
+  if (link.kind != KnownLink::Kind::node) return nullptr;
+  const auto found = cluster_.node_changes.find(static_cast<int>(link.number));
+  return found == cluster_.node_changes.end() ? nullptr : &found->second;
 }
 
-bool Network::changes(std::size_t link) const {
-  return (*links_)[link].kind == KnownLink::Kind::wan && !wan((*links_)[link]).bandwidth_changes.empty();
+Rate Network::bandwidth(std::size_t link, Seconds time) const {
+  const std::vector<Change<Rate>>* changes = changes_of((*links_)[link]);
+  return changes == nullptr ? bandwidth(link) : value_at(time, bandwidth(link), *changes);
 }
+
+bool Network::changes(std::size_t link) const { return changes_of((*links_)[link]) != nullptr; }
 
 std::vector<Seconds> Network::times_of_changes() const {
   std::vector<Seconds> times;
-  if (!cluster_.regions) return times;
-  for (const std::vector<Link>& row : cluster_.regions->wan) {
-    for (const Link& link : row) {
-      for (const Change<Rate>& change : link.bandwidth_changes) times.push_back(change.at);
-      for (const Change<Seconds>& change : link.latency_changes) times.push_back(change.at);
+  for (const auto& [node, changes] : cluster_.node_changes) {
+    for (const Change<Rate>& change : changes) times.push_back(change.at);
+  }
+  if (cluster_.regions) {
+    for (const std::vector<Link>& row : cluster_.regions->wan) {
+      for (const Link& link : row) {
+        for (const Change<Rate>& change : link.bandwidth_changes) times.push_back(change.at);
+        for (const Change<Seconds>& change : link.latency_changes) times.push_back(change.at);
+      }
     }
   }
   std::sort(times.begin(), times.end());

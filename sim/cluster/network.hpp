@@ -132,7 +132,7 @@ class Network {
   bool changes(std::size_t link) const;
   /// All times at which a bandwidth or latency changes, sorted.
   std::vector<Seconds> times_of_changes() const;
-  bool changes_with_time() const { return cluster_.regions && cluster_.regions->change_with_time(); }
+  bool changes_with_time() const { return cluster_.changes_with_time(); }
   /// Some route's latency is random, drawn for each message.
   bool latencies_vary() const { return latencies_vary_; }
 
@@ -169,6 +169,8 @@ class Network {
   std::size_t gpu_link(int rank, bool up);
   std::size_t link_between(KnownLink::Kind kind, int lower, int upper, bool forward);
   const Link& wan(const KnownLink& link) const;
+  /// The changes of the link's bandwidth; null if it has none.
+  const std::vector<Change<Rate>>* changes_of(const KnownLink& link) const;
   void cross_wan(std::size_t from, std::size_t to, Path& path);
   std::string level_of(const KnownLink& link) const;
   std::string cable_of(const KnownLink& link) const;

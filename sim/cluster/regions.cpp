@@ -14,6 +14,7 @@
 #include "base/document.hpp"
 #include "base/indexed.hpp"
 #include "base/text.hpp"
+#include "cluster/read_changes.hpp"
 
 namespace syncopate {
 
@@ -100,21 +101,6 @@ std::vector<Region> read_region_list(const Field& field, int nodes) {
   return regions;
 }
 
-/// Reads a profile. Calls add(time, field of the new value) for every entry.
-template <class Function>
-void read_changes(const Field& field, const std::string& value, Function&& add) {
-  std::optional<Seconds> before;
-  for (const Field& entry : field.list()) {
-    Object fields(entry);
-    const Field at = fields.at("at_s");
-    const Seconds time = at.seconds();
-    if (before && *before >= time) at.fail(fmt::format("a time after the previous change ({} s)", before->value));
-    add(time, fields.at(value));
-    fields.finish();
-    before = time;
-  }
-}
-
 /// Fails if the link has no bandwidth of its own, which is allowed between regions with uplinks.
 void need_bandwidth(const Field& field, const Link& link) {
   if (std::isinf(link.bandwidth.value)) field.fail_because("the link has no \"bandwidth\" of its own; add one");
@@ -147,9 +133,6 @@ void refuse_with_via(Object& fields) {
   }
 }
 
-/// In an outage so little moves that it does not count: a byte in thirty years.
-constexpr Rate outage(1e-9);
-
 /// Reads the optional keys of a link between regions, for both directions.
 void read_more(Object& fields, Link& up, Link& down) {
   if (const auto via = fields.find("via")) {
@@ -168,8 +151,7 @@ void read_more(Object& fields, Link& up, Link& down) {
       up.bandwidth_changes.push_back({time, up_bandwidth});
       down.bandwidth_changes.push_back({time, down_bandwidth});
     });
-    if (is_down)
-      profile->fail_because("the last bandwidth is 0, so that what is on its way never arrives; add the time at which the outage ends");
+    if (is_down) fail_for_endless_outage(*profile);
   }
   if (const auto profile = fields.find("rtt_profile")) {
     read_changes(*profile, "rtt", [&](Seconds time, const Field& value) { up.latency_changes.push_back({time, value.latency() / 2.0}); });

@@ -143,6 +143,9 @@ class Factors {
     if (uses_links() && (cluster.has_link || cluster.is_fitted())) {
       add("link.bandwidth", Factor::Kind::speed, [](Scenario& scenario, double factor) {
         scale_links(scenario.cluster, factor, 1.0);
+        for (auto& [node, changes] : scenario.cluster.node_changes) {
+          for (Change<Rate>& change : changes) change.value = factor * change.value;
+        }
         scale_fits(scenario.cluster, 1.0, factor);
       });
       add("link.latency", Factor::Kind::quantity, [](Scenario& scenario, double factor) {
@@ -270,6 +273,8 @@ class Factors {
       add_limit("workers.slow.passes", "off", [is_lasting](Scenario& scenario) { std::erase_if(scenario.speed.spells, is_lasting); });
     }
     if (!speed.traces.empty()) add_limit("workers.traces", "off", [](Scenario& scenario) { scenario.speed.traces.clear(); });
+    if (!scenario_.cluster.node_changes.empty())
+      add_limit("node_links", "steady", [](Scenario& scenario) { scenario.cluster.node_changes.clear(); });
     if (speed.has_events()) add_limit("workers.events", "off", [](Scenario& scenario) { scenario.speed.clear_events(); });
     if (speed.overlap_slowdown > 0.0)
       add_limit("workers.overlap_slowdown", "off", [](Scenario& scenario) { scenario.speed.overlap_slowdown = 0.0; });

@@ -52,7 +52,7 @@ void check_fidelity(const Scenario& scenario, const std::optional<Field>& field,
                     const Field& schedule) {
   const Cluster& cluster = scenario.cluster;
   const bool fitted = cluster.is_fitted() && scenario.schedule.traffic.has_collectives();
-  const bool changes = cluster.regions && cluster.regions->change_with_time();
+  const bool changes = cluster.changes_with_time();
   if (changes && scenario.schedule.traffic.has_partial_collectives()) {
     partial_field(schedule).fail_because(
         fmt::format("an all-reduce in which not all ranks take part cannot use links that change with time; leave \"{}\" out",
@@ -345,7 +345,7 @@ bool Scenario::is_sample() const {
 
 bool Scenario::has_events() const {
   if (jobs) return std::any_of(jobs->list.begin(), jobs->list.end(), [](const SharingJob& job) { return job.scenario.has_events(); });
-  return speed.has_events() || (cluster.regions && cluster.regions->change_with_time());
+  return speed.has_events() || cluster.changes_with_time();
 }
 
 bool Scenario::measures_until() const {

@@ -67,12 +67,13 @@ void ServerParameters::declare(Parameters& parameters) {
 }
 
 void ServerParameters::check(Object& fields, const Cluster& cluster) const {
-  const bool plain_link = cluster.link.window == Bytes(0) && !cluster.link.jitter.varies();
+  const bool plain_link = cluster.link.window == Bytes(0) && !cluster.link.jitter.varies() && cluster.node_changes.empty();
   if (service != Service::shared && (colocated || !cluster.is_star() || !plain_link)) {
     fields.at("service").fail_because(fmt::format(R"("{}" needs {}; use "shared")", service == Service::fifo ? "fifo" : "queued",
-                                                  colocated           ? "servers on nodes of their own"
-                                                  : cluster.is_star() ? R"(a link without "tcp_window" and "latency_jitter")"
-                                                                      : "a star"));
+                                                  colocated ? "servers on nodes of their own"
+                                                  : cluster.is_star()
+                                                      ? R"(links without "tcp_window", "latency_jitter" and "bandwidth_profile")"
+                                                      : "a star"));
   }
   if (!overlaps) return;
   if (!duplex)

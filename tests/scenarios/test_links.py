@@ -87,6 +87,75 @@ class Outage(Case):
         self.assertAlmostEqual(self.total(profile, **fair), self.total(profile), delta=1e-6)
 
 
+class NodeLinks(Case):
+    """Outages of a node's own link, in whatever topology."""
+
+    def setUp(self):
+        super().setUp()
+        self.write("trace.json", trace(gradients=[{"name": "l0.w", "layer": "l0", "bytes": 1e7}]))
+
+    def total(self, profile, which="2", schedule="s-sgd", fidelity="auto", **more):
+        """Seconds of four iterations on four nodes."""
+        its_cluster = {"format": "cluster/1", "name": "c", "nodes": 4, "link": {"bandwidth": 4e7, "latency": "1ms"}} | more
+        if profile:
+            its_cluster["node_links"] = [{"nodes": which, "bandwidth_profile": profile}]
+        content = scenario(cluster=its_cluster, schedule={"name": schedule}, iterations={"warmup": 0, "measured": 4}, fidelity=fidelity)
+        if fidelity == "simgrid":
+            content["simgrid"] = {"network_model": "CM02", "fair": True}
+        return 4 * self.points(content)[0]["iteration_s"]
+
+    def test_an_outage_adds_its_length(self):
+        """A ring's messages all wait for the one that stands still, whatever stands between the nodes."""
+        compute = sum(layer["forward_s"] + layer["backward_s"] for layer in trace()["layers"])
+        for more in ({}, {"topology": {"name": "fat-tree", "k": 4}}):
+            plain = self.total(None, fidelity="flow", **more)
+            begin = compute + 0.3 * (plain / 4 - compute)
+            for seconds in (0.4, 700.0):
+                profile = [{"at_s": begin, "bandwidth": 0}, {"at_s": begin + seconds, "bandwidth": 4e7}]
+                self.assertAlmostEqual(self.total(profile, **more), plain + seconds, delta=1e-6 * plain)
+
+    def test_a_slow_interface_from_the_start_is_a_slower_link_for_two(self):
+        slow = self.total([{"at_s": 0, "bandwidth": 1e7}], which="1", nodes=2)
+        everywhere = self.total(None, fidelity="flow", link={"bandwidth": 1e7, "latency": "1ms"}, nodes=2)
+        self.assertAlmostEqual(slow, everywhere, delta=1e-9 * everywhere)
+        # Half of a nominal rate, of both interfaces together
+        both = self.total([{"at_s": 0, "bandwidth": 2e7}], which="1", nodes=2, link={"bandwidth": 4e7, "latency": "1ms", "efficiency": 0.5}, nics=2)
+        self.assertAlmostEqual(both, everywhere, delta=1e-9 * everywhere)
+
+    def test_all_nodes_that_change_alike_are_another_link(self):
+        every = self.total([{"at_s": 0, "bandwidth": 2e7}], which="0-3")
+        self.assertAlmostEqual(every, self.total(None, fidelity="flow", link={"bandwidth": 2e7, "latency": "1ms"}), delta=1e-9 * every)
+
+    def test_simgrid_agrees(self):
+        profile = [{"at_s": 0.2, "bandwidth": 0}, {"at_s": 3.2, "bandwidth": 1e7}, {"at_s": 4, "bandwidth": 4e7}]
+        for schedule in ("s-sgd", "asgd"):
+            self.assertAlmostEqual(self.total(profile, fidelity="simgrid", schedule=schedule), self.total(profile, fidelity="flow", schedule=schedule), delta=1e-5, msg=schedule)
+
+    def test_what_is_refused(self):
+        good = [{"at_s": 1, "bandwidth": 4e7}]
+        place = "/cluster/node_links"
+        for links, more, message in (
+                ([{"nodes": "4", "bandwidth_profile": good}], {}, f"{place}/0/nodes: expected ascending nodes from 0 to 3"),
+                ([{"nodes": "1", "bandwidth_profile": [{"at_s": 1, "bandwidth": 0}]}], {}, f"{place}/0/bandwidth_profile: the last bandwidth is 0"),
+                ([{"nodes": "1", "bandwidth_profile": []}], {}, f"{place}/0/bandwidth_profile"),
+                ([{"nodes": "1", "bandwidth_profile": [good[0], good[0]]}], {}, "a time after the previous change (1 s)"),
+                ([{"nodes": "1", "bandwidth_profile": [{"at_s": 1, "bandwidth": -1}]}], {}, f"{place}/0/bandwidth_profile/0/bandwidth"),
+                (2 * [{"nodes": "1", "bandwidth_profile": good}], {}, f"{place}/1/nodes: node 1 is named twice"),
+                ([{"nodes": "1", "bandwidth_profile": good}], {"topology": "torus"}, f"{place}: the cluster has no links of nodes"),
+                ([], {}, place), ([{"nodes": "1"}], {}, f'{place}/0: the required key "bandwidth_profile" is missing'),
+                ([{"nodes": "1", "bandwidth_profile": good}], {"fit": {"nodes": 4, "algorithm": "ring", "a_s": 1e-3, "b_s_per_B": 1e-9}}, f"{place}: a \"fit\" measures whole collectives")):
+            with self.subTest(message):
+                done = self.run_scenario(scenario(cluster=cluster(nodes=4, node_links=links, **more), schedule={"name": "s-sgd"}))
+                self.assertEqual((done.returncode, done.stdout), (3, ""))
+                self.assertIn(message, done.stderr)
+        for more, message in (({"fidelity": "per-message"}, "/fidelity: a link's \"bandwidth_profile\""), ({"fidelity": "alpha-beta"}, "/fidelity"),
+                              ({"schedule": {"name": "asgd", "servers": 1, "service": "fifo"}}, "/schedule/service")):
+            with self.subTest(message):
+                done = self.run_scenario(scenario(cluster=cluster(nodes=4, node_links=[{"nodes": "1", "bandwidth_profile": good}])) | more)
+                self.assertEqual((done.returncode, done.stdout), (3, ""))
+                self.assertIn(message, done.stderr)
+
+
 class MeasuredPoints(Case):
     def exposed(self, fit, nodes=8, **more):
         self.write("trace.json", trace(gradients=[{"name": "l0.w", "layer": "l0", "bytes": 1000000}]))
