@@ -447,7 +447,7 @@ class BadSchedule(Case):
             (cluster(topology="fat-tree"), {"schedule": {"name": "asgd", "service": "queued"}}, '/schedule/service: "queued" needs a star; use "shared"'),
             (regions, {"schedule": {"name": "asgd", "service": "fifo"}}, '/schedule/service: "fifo" needs a star; use "shared"'),
             (cluster(link={"bandwidth": "1Gbps", "latency": "1ms", "tcp_window": 65536}), {"schedule": {"name": "ps-sgd", "service": "fifo"}},
-             '/schedule/service: "fifo" needs a link without "tcp_window" and "latency_jitter"; use "shared"'),
+             '/schedule/service: "fifo" needs links without "tcp_window", "latency_jitter" and "bandwidth_profile"; use "shared"'),
             (cluster(), {"schedule": {"name": "asgd", "service": "fifo"}, "fidelity": "flow"},
              '/fidelity: flows share links, but servers whose "service" is "fifo" or "queued" do not; use "per-message" or "auto"'),
             (regions, {"all_reduce": "by-region", "fidelity": "alpha-beta"},
