@@ -309,7 +309,7 @@ Cluster read_cluster(const Document& document, const std::string& pointer) {
     if (cluster.is_fitted())
       protocol->fail_because("a \"protocol\" describes single messages, but a \"fit\" measures whole collectives; leave one of them out");
   }
-  if (const auto links = fields.find("node_links")) {
+  if (const auto links = fields.find("node_links"); links && links->json() != Json::array()) {
     if (cluster.is_fitted()) links->fail_because("a \"fit\" measures whole collectives, but links change for bytes; leave one of them out");
     read_node_links(*links, cluster);
   }

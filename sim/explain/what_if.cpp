@@ -26,6 +26,19 @@ Trace& own_trace(Scenario& scenario) {
   return *trace;
 }
 
+/// Changes the traces of all workers.
+template <class Change>
+void change_traces(Scenario& scenario, const Change& change) {
+  change(own_trace(scenario));
+  std::map<const Trace*, std::shared_ptr<Trace>> changed;  // one for all workers with the same trace
+  for (std::shared_ptr<const Trace>& trace : scenario.speed.traces) {
+    if (!trace) continue;
+    std::shared_ptr<Trace>& copy = changed[trace.get()];
+    if (!copy) change(*(copy = std::make_shared<Trace>(*trace)));
+    trace = copy;
+  }
+}
+
 // Compute
 
 void scale_forward(Trace& trace, std::size_t layer, double factor) {
@@ -97,6 +110,7 @@ void free_network(Cluster& cluster) {
   const Link free = {.bandwidth = free_bandwidth, .latency = Seconds(0)};
   if (auto scaled = cluster.topology->scaled(1.0 / nothing, 0.0)) cluster.topology = std::move(scaled);
   cluster.link = cluster.intra_node = free;
+  cluster.node_changes.clear();
   if (cluster.regions) {
     for (std::vector<Link>& row : cluster.regions->wan) row.assign(row.size(), free);
     for (Region& region : cluster.regions->list) region.uplink = region.node_uplink = {};
@@ -201,19 +215,10 @@ class Factors {
   }
 
   void add_compute() {
-    add("compute", Factor::Kind::speed, [](Scenario& scenario, double factor) {
-      scale_compute(own_trace(scenario), 1.0 / factor);
-      std::map<const Trace*, std::shared_ptr<Trace>> scaled;  // one for all ranks with the same trace
-      for (std::shared_ptr<const Trace>& trace : scenario.speed.traces) {
-        if (!trace) continue;
-        std::shared_ptr<Trace>& copy = scaled[trace.get()];
-        if (!copy) scale_compute(*(copy = std::make_shared<Trace>(*trace)), 1.0 / factor);
-        trace = copy;
-      }
-    });
+    add("compute", Factor::Kind::speed,
+        [](Scenario& scenario, double factor) { change_traces(scenario, [factor](Trace& trace) { scale_compute(trace, 1.0 / factor); }); });
     add_quantity("update", scenario_.trace->update > Seconds(0), [](Scenario& scenario, double factor) {
-      Trace& trace = own_trace(scenario);
-      trace.update = factor * trace.update;
+      change_traces(scenario, [factor](Trace& trace) { trace.update = factor * trace.update; });
     });
     const std::vector<Layer>& layers = scenario_.trace->layers;
     std::size_t found = 0;
@@ -223,8 +228,9 @@ class Factors {
         for (const auto& [pass, scale] : {std::pair("forward", &scale_forward), std::pair("backward", &scale_backward)}) {
           if (share.what != fmt::format("layers.{}.{}", layers[layer].name, pass)) continue;
           ++found;
-          add(share.what, Factor::Kind::quantity,
-              [layer, change = scale](Scenario& scenario, double factor) { change(own_trace(scenario), layer, factor); });
+          add(share.what, Factor::Kind::quantity, [layer, change = scale](Scenario& scenario, double factor) {
+            change_traces(scenario, [=](Trace& trace) { change(trace, layer, factor); });
+          });
         }
       }
     }
@@ -293,7 +299,9 @@ class Factors {
   void add_limits() {
     if (uses_links() || scenario_.cluster.workers() > 1)
       add_limit("network", "free", [](Scenario& scenario) { free_network(scenario.cluster); });
-    if (all_wait()) add_limit("compute", "free", [](Scenario& scenario) { scale_compute(own_trace(scenario), nothing); });
+    if (all_wait())
+      add_limit("compute", "free",
+                [](Scenario& scenario) { change_traces(scenario, [](Trace& trace) { scale_compute(trace, nothing); }); });
     const Speed& speed = scenario_.speed;
     const bool has_slow = !speed.spells.empty() || !speed.traces.empty() ||
                           std::any_of(speed.slow.begin(), speed.slow.end(), [](double factor) { return factor != 1.0; });

@@ -213,6 +213,7 @@ std::vector<Scenario> read_smaller(const Scenario& whole, const Document& docume
   Document reduced = document;
   reduced.erase("run");
   reduced.erase("workers");
+  if (!whole.cluster.node_changes.empty()) reduced.set(JsonPointer("/cluster/node_links"), Json::array(), "");
   if (whole.cluster.platform) reduced.set(JsonPointer("/cluster/hosts"), platform_hosts(whole.cluster), "");
   for (int nodes = whole.cluster.nodes - 1; nodes >= whole.run->policy.min_nodes; --nodes) {
     reduced.set(JsonPointer("/cluster/nodes"), nodes, "");
@@ -222,6 +223,7 @@ std::vector<Scenario> read_smaller(const Scenario& whole, const Document& docume
       throw InputError(fmt::format("{} (with {} of {} nodes, to which the run may shrink)", error.what(), nodes, whole.cluster.nodes));
     }
     smaller.back().cluster.topology = whole.cluster.topology;
+    smaller.back().cluster.node_changes = {whole.cluster.node_changes.begin(), whole.cluster.node_changes.lower_bound(nodes)};
     smaller.back().speed = speed_of(whole.speed, smaller.back().cluster.workers());
   }
   return smaller;

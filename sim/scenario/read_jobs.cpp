@@ -76,6 +76,7 @@ Document document_of(const Field& job, const std::vector<int>& nodes, const Clus
     document.mount(JsonPointer() / key, Document(job.json()[key], place));
   }
   document.erase("jobs");
+  if (!cluster.node_changes.empty()) document.set(JsonPointer("/cluster/node_links"), Json::array(), "");
   document.set(JsonPointer("/cluster/nodes"), nodes.size(), "");
   if (cluster.platform) document.set(JsonPointer("/cluster/hosts"), platform_hosts(cluster, nodes), "");
   const Json& root = document.root();
@@ -115,6 +116,7 @@ SharingJob read_job(const Field& field, std::size_t number, const Cluster& clust
   check_schedule(field);
   job.scenario = read_scenario(document_of(field, job.nodes, cluster), library, true);
   job.scenario.cluster.topology = cluster.topology;
+  job.scenario.cluster.node_changes = cluster.node_changes;
   return job;
 }
 

@@ -77,12 +77,21 @@ void read_slow(const Field& field, int ranks, Speed& speed) {
 
 /// All ranks train one model: the gradients of a trace are those of the scenario's, in the same order.
 void check_gradients(const Field& field, const Trace& trace, const Scenario& scenario) {
-  const auto own = step_profile(trace, scenario.granularity).gradients;
-  const auto all = step_profile(*scenario.trace, scenario.granularity).gradients;
+  const StepProfile profile = step_profile(trace, scenario.granularity);
+  const StepProfile whole = step_profile(*scenario.trace, scenario.granularity);
+  const auto& own = profile.gradients;
+  const auto& all = whole.gradients;
+  if (profile.layers.size() != whole.layers.size())
+    field.fail_because(fmt::format("it has {} layers, but the scenario's trace {}; all ranks train one model", profile.layers.size(),
+                                   whole.layers.size()));
   constexpr std::string_view rule = "all ranks train one model, so their traces have the same gradients in the same order";
   if (own.size() != all.size())
     field.fail_because(fmt::format("it has {} gradients, but the scenario's trace {}; {}", own.size(), all.size(), rule));
   for (std::size_t i = 0; i < own.size(); ++i) {
+    if (own[i].ready > Seconds(0) && all[i].ready == Seconds(0)) {
+      field.fail_because(fmt::format(
+          "its gradient {} is ready after {} s of backward, but at once in the scenario's trace; swap the traces", i, own[i].ready.value));
+    }
     if (own[i].bytes == all[i].bytes) continue;  // names are those of the program that measured
     field.fail_because(fmt::format("its gradient {} is {} of {:.0f} bytes, but the scenario's trace has {} of {:.0f} bytes there; {}", i,
                                    own[i].name, own[i].bytes.value, all[i].name, all[i].bytes.value, rule));
@@ -90,6 +99,8 @@ void check_gradients(const Field& field, const Trace& trace, const Scenario& sce
   if (trace.batch != scenario.trace->batch)
     field.fail_because(fmt::format("its batch is {}, but the scenario's trace has {}; all ranks train the same number of samples",
                                    trace.batch, scenario.trace->batch));
+  if ((profile.forward > Seconds(0) && whole.forward == Seconds(0)) || (profile.backward > Seconds(0) && whole.backward == Seconds(0)))
+    field.fail_because("it has a pass that takes no time in the scenario's trace; swap the traces");
   if (trace.update > Seconds(0) && scenario.trace->update == Seconds(0))
     field.fail_because("it has an update, but the scenario's trace has none to compare it with; add \"update_s\" to that trace");
 }
@@ -104,6 +115,7 @@ void read_traces(const Field& field, const Scenario& scenario, Library& library,
     const auto chosen = parse_ranges(list.text(), ranks - 1);
     if (!chosen) list.fail(fmt::format("ascending ranks from 0 to {} such as \"0-3,7\"", ranks - 1));
     const Field place = fields.at("trace");
+    if (place.json().is_number()) place.fail("a trace, or the file or name of one");
     const std::shared_ptr<const Trace> trace = library.trace(place);
     fields.finish();
     check_gradients(place, *trace, scenario);

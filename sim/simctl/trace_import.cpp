@@ -246,7 +246,8 @@ void add_trace_import_command(CLI::App& app) {
     std::vector<Parameter> sizes;
     if (!options->sizes.empty()) sizes = read_parameter_sizes(options->sizes);
     std::error_code ignored;
-    if (!options->each.empty() && std::filesystem::exists(options->each, ignored) && !std::filesystem::is_empty(options->each, ignored))
+    const bool exists = !options->each.empty() && std::filesystem::exists(options->each, ignored);
+    if (exists && !(std::filesystem::is_directory(options->each, ignored) && std::filesystem::is_empty(options->each, ignored)))
       throw UsageError(fmt::format("--each {}: expected a new folder, or an empty one", options->each));
     if (files.size() > 1 || !options->workers.empty() || !options->each.empty()) {
       import_job(*options, files, settings_of(*options, sizes));

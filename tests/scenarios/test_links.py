@@ -131,6 +131,18 @@ class NodeLinks(Case):
         for schedule in ("s-sgd", "asgd"):
             self.assertAlmostEqual(self.total(profile, fidelity="simgrid", schedule=schedule), self.total(profile, fidelity="flow", schedule=schedule), delta=1e-5, msg=schedule)
 
+    def test_jobs_and_shrinking_runs_keep_the_nodes_of_the_whole_cluster(self):
+        profile = [{"at_s": 0, "bandwidth": 1e7}]
+        its_cluster = {"format": "cluster/1", "name": "c", "nodes": 4, "link": {"bandwidth": 4e7, "latency": "1ms"}, "node_links": [{"nodes": "3", "bandwidth_profile": profile}]}
+        jobs = [{"name": "a", "nodes": "0-1"}, {"name": "b", "nodes": "2-3"}]
+        row = self.points(scenario(cluster=its_cluster, schedule={"name": "s-sgd"}, iterations={"warmup": 0, "measured": 4}, jobs=jobs))[0]
+        times = [job["iteration_s"] for job in row["jobs"]]
+        self.assertAlmostEqual(4 * times[0], self.total(None, fidelity="flow", nodes=2), delta=1e-6)
+        self.assertAlmostEqual(4 * times[1], self.total(None, fidelity="flow", nodes=2, link={"bandwidth": 1e7, "latency": "1ms"}), delta=1e-6)
+        run = {"steps": 1000, "failures": {"mtbf_per_gpu_h": 10}, "policy": {"name": "shrink", "min_nodes": 2}}
+        done = self.run_scenario(scenario(cluster=its_cluster, schedule={"name": "s-sgd"}, run=run))
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
     def test_what_is_refused(self):
         good = [{"at_s": 1, "bandwidth": 4e7}]
         place = "/cluster/node_links"
@@ -142,7 +154,7 @@ class NodeLinks(Case):
                 ([{"nodes": "1", "bandwidth_profile": [{"at_s": 1, "bandwidth": -1}]}], {}, f"{place}/0/bandwidth_profile/0/bandwidth"),
                 (2 * [{"nodes": "1", "bandwidth_profile": good}], {}, f"{place}/1/nodes: node 1 is named twice"),
                 ([{"nodes": "1", "bandwidth_profile": good}], {"topology": "torus"}, f"{place}: the cluster has no links of nodes"),
-                ([], {}, place), ([{"nodes": "1"}], {}, f'{place}/0: the required key "bandwidth_profile" is missing'),
+                ([{"nodes": "1"}], {}, f'{place}/0: the required key "bandwidth_profile" is missing'),
                 ([{"nodes": "1", "bandwidth_profile": good}], {"fit": {"nodes": 4, "algorithm": "ring", "a_s": 1e-3, "b_s_per_B": 1e-9}}, f"{place}: a \"fit\" measures whole collectives")):
             with self.subTest(message):
                 done = self.run_scenario(scenario(cluster=cluster(nodes=4, node_links=links, **more), schedule={"name": "s-sgd"}))

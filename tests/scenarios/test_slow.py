@@ -196,6 +196,8 @@ class UnlikeGpus(Workers):
         (self.folder / "trace.json").write_text(json.dumps(trace(update=0)))
         fewer, larger, batch = trace(), trace(), trace()
         fewer["gradients"].pop()
+        longer = trace(update=0)
+        longer["layers"].append({"name": "d", "type": "x", "forward_s": 0.001, "backward_s": 0})
         larger["gradients"][1]["bytes"] += 4
         batch["model"]["batch"] = 4
         place = "/workers/traces/0/trace: "
@@ -203,6 +205,8 @@ class UnlikeGpus(Workers):
                                ({"trace": larger}, place + "its gradient 1 is b.w of 9000004 bytes, but the scenario's trace has b.w of 9000000 bytes there"),
                                ({"trace": batch}, place + "its batch is 4, but the scenario's trace has 8"), ({"trace": trace()}, place + "it has an update, but"),
                                ({"ranks": "4"}, "/workers/traces/0/ranks: expected ascending ranks from 0 to 3"), ({"factor": 2}, "/workers/traces/0/factor"),
+                               ({"trace": 0}, place + "expected a trace, or the file or name of one"),
+                               ({"trace": longer}, place + "it has 4 layers, but the scenario's trace 3"),
                                ({"trace": trace(update=0) | {"layers": []}}, place[:-2])):
             with self.subTest(message):
                 done = self.run_scenario(scenario(cluster=CLUSTER, workers={"traces": [{"ranks": "1", "trace": trace(update=0)} | entry]}))

@@ -27,20 +27,23 @@ void add_slowness(std::vector<PathPiece>& pieces, Seconds undisturbed, Seconds l
 
 }  // namespace
 
-PassEvent::PassEvent(Seconds time, Cause before, const PassLayers& pass, Seconds from, Seconds to, const Slowness& slowness)
-    : Event(time, std::move(before)), pass_(pass), from_(from), to_(to), slowness_(slowness) {}
+PassEvent::PassEvent(Seconds time, Cause before, const Pass& pass, Seconds from, Seconds to, const Slowness& slowness)
+    : Event(time, std::move(before)), pass_(pass), own_(pass.own()), from_(from), to_(to), slowness_(slowness) {}
 
 Event::Story PassEvent::tell() const {
   const PathClass kind = pass_.phase() == Phase::forward ? PathClass::forward : PathClass::backward;
   std::vector<PathPiece> pieces;
   for (std::size_t number = 0; number < pass_.layers(); ++number) {
-    const Seconds share = std::min(to_, pass_.layer_end(number)) - std::max(from_, pass_.layer_begin(number));
-    if (share <= Seconds(0)) continue;
+    const Seconds begin = std::max(from_, pass_.layer_begin(number));
+    const Seconds end = std::min(to_, pass_.layer_end(number));
+    if (end <= begin) continue;
+    const Seconds share = time_between(own_, begin, end);
     pieces.push_back(
         {.length = share, .kind = kind, .worker = slowness_.worker, .layer = static_cast<std::int32_t>(pass_.layer_index(number))});
   }
-  if (pieces.empty()) pieces.push_back({.length = to_ - from_, .kind = kind, .worker = slowness_.worker});
-  add_slowness(pieces, to_ - from_, length(), noise(), slowness_);
+  const Seconds undisturbed = time_between(own_, from_, to_);
+  if (pieces.empty()) pieces.push_back({.length = undisturbed, .kind = kind, .worker = slowness_.worker});
+  add_slowness(pieces, undisturbed, length(), noise(), slowness_);
   return {std::move(pieces), before()};
 }
 

@@ -24,6 +24,9 @@ class PassMap {
   std::vector<std::pair<Seconds, Seconds>> points_;  // both ascending, from (0, 0) on
 };
 
+/// How long a pass takes from where so much is done to there: by the map, or where that is null as the pass counts.
+inline Seconds time_between(const PassMap* map, Seconds from, Seconds to) { return map == nullptr ? to - from : (*map)(to) - (*map)(from); }
+
 /// A step on another device than the job's, whose trace is another one of the same model. Programs go on counting in the job's time.
 struct OwnStep {
   PassMap forward;   ///< by the ends of layers
@@ -31,7 +34,7 @@ struct OwnStep {
   double update;     ///< factor on the update
   double whole;      ///< factor on all of the step
 
-  /// The profiles have the same gradients in the same order.
+  /// The profiles have as many layers, and the same gradients in the same order.
   OwnStep(const StepProfile& job, const StepProfile& own);
   /// Of a rank that waits for the slower one of two GPUs.
   static OwnStep slowest(const OwnStep& a, const OwnStep& b);

@@ -61,7 +61,8 @@ class Pass : public PassLayers {
     return end_of_compute(anchor_time_, factor_ * own_time(anchor_done_, done), pauses);
   }
   /// How long the worker itself takes, undisturbed, from where so much is done to there.
-  Seconds own_time(Seconds from, Seconds to) const { return own_ == nullptr ? to - from : (*own_)(to) - (*own_)(from); }
+  Seconds own_time(Seconds from, Seconds to) const { return time_between(own_, from, to); }
+  const PassMap* own() const { return own_; }
   /// So much is done at `time`.
   void reach(Seconds done, Seconds time) {
     done_ = done;

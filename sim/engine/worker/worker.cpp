@@ -93,7 +93,8 @@ void Worker::run_until(Pass& pass, Seconds done) {
   pass.resume(now());
   if (job_.layer_by_layer()) begin_layers_until(pass, done);
   if (servers_.has_given_up() || done <= pass.done()) return;
-  const bool has_work = done - pass.done() > rounding * pass.total();  // else nothing is left that a pause could delay
+  const Seconds least = rounding * pass.total();
+  const bool has_work = done - pass.done() > least || pass.own_time(pass.done(), done) > least;  // else a pause could delay nothing
   reach(pass, done, has_work ? std::max(now(), pass.time_of(done, pauses_)) : now());
 }
 
@@ -218,9 +219,7 @@ void Worker::mix(int posted, bool waited) {
 void Worker::hold(Bytes bytes) { job_.recorder().hold(rank(), bytes); }
 
 Moment Worker::end_of(const Pass& pass, Seconds done, Seconds end) const {
-  const Seconds undisturbed = done - pass.done();
-  const double own = undisturbed > Seconds(0) ? pass.own_time(pass.done(), done) / undisturbed : 1.0;
-  const Slowness slowness = {rank(), own * slowness_, factor_ / slowness_, pass.pace() / factor_};
+  const Slowness slowness = {rank(), slowness_, factor_ / slowness_, pass.pace() / factor_};
   return until_event(state_.moment(), end,
                      [&](Seconds time, const Cause& before) { return new PassEvent(time, before, pass, pass.done(), done, slowness); });
 }
