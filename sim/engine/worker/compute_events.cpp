@@ -27,8 +27,9 @@ void add_slowness(std::vector<PathPiece>& pieces, Seconds undisturbed, Seconds l
 
 }  // namespace
 
-PassEvent::PassEvent(Seconds time, Cause before, const Pass& pass, Seconds from, Seconds to, const Slowness& slowness)
-    : Event(time, std::move(before)), pass_(pass), own_(pass.own()), from_(from), to_(to), slowness_(slowness) {}
+PassEvent::PassEvent(Seconds time, Cause before, const PassLayers& pass, const PassMap* own, Seconds from, Seconds to,
+                     const Slowness& slowness)
+    : Event(time, std::move(before)), pass_(pass), own_(own), from_(from), to_(to), slowness_(slowness) {}
 
 Event::Story PassEvent::tell() const {
   const PathClass kind = pass_.phase() == Phase::forward ? PathClass::forward : PathClass::backward;

@@ -16,8 +16,8 @@ struct Slowness {
 /// A worker has gone on with a pass.
 class PassEvent : public Event {
  public:
-  /// The worker has gone on from `from` to `to`, as `pass` counts; the pass's table and map outlive the event.
-  PassEvent(Seconds time, Cause before, const Pass& pass, Seconds from, Seconds to, const Slowness& slowness);
+  /// The worker has gone on from `from` to `to`, as `pass` counts; its table and the map `own` outlive the event.
+  PassEvent(Seconds time, Cause before, const PassLayers& pass, const PassMap* own, Seconds from, Seconds to, const Slowness& slowness);
   Story tell() const override;
 
  private:

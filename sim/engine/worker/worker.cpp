@@ -220,8 +220,9 @@ void Worker::hold(Bytes bytes) { job_.recorder().hold(rank(), bytes); }
 
 Moment Worker::end_of(const Pass& pass, Seconds done, Seconds end) const {
   const Slowness slowness = {rank(), slowness_, factor_ / slowness_, pass.pace() / factor_};
-  return until_event(state_.moment(), end,
-                     [&](Seconds time, const Cause& before) { return new PassEvent(time, before, pass, pass.done(), done, slowness); });
+  return until_event(state_.moment(), end, [&](Seconds time, const Cause& before) {
+    return new PassEvent(time, before, pass, pass.own(), pass.done(), done, slowness);
+  });
 }
 
 Moment Worker::end_of_update_piece(Seconds length, Seconds end) const {
