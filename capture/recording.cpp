@@ -28,13 +28,6 @@ void queue_iteration(Device& device, std::size_t layers, Run run) {
   device.mark();
 }
 
-/// Subtracts from every time between two marks what a mark takes.
-Marks without_marks(const Marks& times, Seconds floor) {
-  Marks result = {Seconds(0)};
-  for (std::size_t i = 1; i < times.size(); ++i) result.push_back(result.back() + std::max(Seconds(0), times[i] - times[i - 1] - floor));
-  return result;
-}
-
 /// The time between marks `from` and `to`, for every iteration.
 std::vector<Seconds> between(const std::vector<Marks>& iterations, std::size_t from, std::size_t to) {
   std::vector<Seconds> times;
@@ -50,13 +43,13 @@ std::vector<Seconds> medians_between(const std::vector<Marks>& iterations) {
   return medians;
 }
 
-/// The same of a free run, where a mark takes no time while the device waits for the host: between two marks it waits where more passes
-/// than `busy`, its work alone, and a mark.
-Marks without_marks(const Marks& times, Seconds floor, const std::vector<Seconds>& busy) {
+/// Subtracts from every time between two marks what a mark takes. With `busy`, of a free run: there a mark takes no time while the device
+/// waits for the host, and it waits where more passes than `busy`, its work alone, and a mark.
+Marks without_marks(const Marks& times, Seconds floor, const std::vector<Seconds>* busy = nullptr) {
   Marks result = {Seconds(0)};
   for (std::size_t i = 1; i < times.size(); ++i) {
     const Seconds passed = times[i] - times[i - 1];
-    const Seconds waited = std::max(Seconds(0), passed - busy[i - 1] - floor);
+    const Seconds waited = busy == nullptr ? Seconds(0) : std::max(Seconds(0), passed - (*busy)[i - 1] - floor);
     result.push_back(result.back() + std::max(Seconds(0), passed - std::max(Seconds(0), floor - waited)));
   }
   return result;
@@ -141,7 +134,8 @@ Recording record(Device& device, std::size_t layers, const RecordingOptions& opt
     recording.spans = repeat(options.iterations, Run::graph, recording.span_floor);
   } else {
     recording.spans = repeat(options.iterations, Run::free, Seconds(0));
-    for (Marks& marks : recording.spans) marks = without_marks(marks, recording.floor, medians_between(recording.busy));
+    const std::vector<Seconds> alone = medians_between(recording.busy);
+    for (Marks& marks : recording.spans) marks = without_marks(marks, recording.floor, &alone);
   }
   return recording;
 }

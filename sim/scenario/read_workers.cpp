@@ -7,6 +7,7 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include "base/choice.hpp"
@@ -46,6 +47,18 @@ std::optional<SlowSpell> read_spell(Object& fields, double factor) {
   return spell;
 }
 
+std::vector<int> read_ranks(const Field& field, int ranks) {
+  const auto chosen = parse_ranges(field.text(), ranks - 1);
+  if (!chosen) field.fail(fmt::format("ascending ranks from 0 to {} such as \"0-3,7\"", ranks - 1));
+  return *chosen;
+}
+
+/// Refuses a rank that an entry before has named. `what`: one that each rank has.
+void name_once(int rank, const Field& list, std::string_view what, std::vector<bool>& named) {
+  if (named[at(rank)]) list.fail_because(fmt::format("rank {} is named twice; give it one {}", rank, what));
+  named[at(rank)] = true;
+}
+
 /// Reads the factors of "slow", and those of a pass or for a time.
 void read_slow(const Field& field, int ranks, Speed& speed) {
   std::vector<double>& factors = speed.slow;
@@ -53,23 +66,20 @@ void read_slow(const Field& field, int ranks, Speed& speed) {
   for (const Field& entry : field.list()) {
     Object fields(entry);
     const Field list = fields.at("ranks");
-    const auto chosen = parse_ranges(list.text(), ranks - 1);
-    if (!chosen) list.fail(fmt::format("ascending ranks from 0 to {} such as \"0-3,7\"", ranks - 1));
+    const std::vector<int> chosen = read_ranks(list, ranks);
     constexpr double largest = 1e6;
     const double factor = fields.at("factor").positive(largest);
     const auto spell = read_spell(fields, factor);
     fields.finish();
-    for (const int rank : *chosen) {
+    for (const int rank : chosen) {
       if (spell) {
         speed.spells.push_back(*spell);
         speed.spells.back().worker = rank;
         continue;
       }
       factors.resize(at(ranks), 1.0);
-      const auto index = at(rank);
-      if (named[index]) list.fail_because(fmt::format("rank {} is named twice; give it one factor", rank));
-      named[index] = true;
-      factors[index] = factor;
+      name_once(rank, list, "factor", named);
+      factors[at(rank)] = factor;
     }
   }
   std::stable_sort(speed.spells.begin(), speed.spells.end(), [](const SlowSpell& a, const SlowSpell& b) { return a.worker < b.worker; });
@@ -112,16 +122,14 @@ void read_traces(const Field& field, const Scenario& scenario, Library& library,
   for (const Field& entry : field.list()) {
     Object fields(entry);
     const Field list = fields.at("ranks");
-    const auto chosen = parse_ranges(list.text(), ranks - 1);
-    if (!chosen) list.fail(fmt::format("ascending ranks from 0 to {} such as \"0-3,7\"", ranks - 1));
+    const std::vector<int> chosen = read_ranks(list, ranks);
     const Field place = fields.at("trace");
     if (place.json().is_number()) place.fail("a trace, or the file or name of one");
     const std::shared_ptr<const Trace> trace = library.trace(place);
     fields.finish();
     check_gradients(place, *trace, scenario);
-    for (const int rank : *chosen) {
-      if (named[at(rank)]) list.fail_because(fmt::format("rank {} is named twice; give it one trace", rank));
-      named[at(rank)] = true;
+    for (const int rank : chosen) {
+      name_once(rank, list, "trace", named);
       speed.traces[at(rank)] = trace;
     }
   }
