@@ -146,6 +146,11 @@ void warn_of_mended(const std::string& file, std::size_t mended) {
            file, mended, mended == 1 ? "" : "s");
 }
 
+void write_imported(const ImportOptions& options, Trace trace, const std::filesystem::path& out, const std::string& profile) {
+  trace.provenance.command = command_line(words_of(options));
+  write_trace_file(out, trace, fmt::format("{}: the profile", profile));
+}
+
 /// Writes the trace of one process.
 void import_one(const ImportOptions& options, const std::filesystem::path& file, const ImportSettings& settings) {
   ProcessChoice choice;
@@ -153,9 +158,8 @@ void import_one(const ImportOptions& options, const std::filesystem::path& file,
   if (options.rank >= 0) choice.rank = options.rank;
   KinetoTrace profile = read_kineto(file);
   keep_process(profile, choice);
-  Imported imported = import_profile(profile, settings);
-  imported.trace.provenance.command = command_line(words_of(options));
-  write_trace_file(options.out, imported.trace, fmt::format("{}: the profile", file.string()));
+  const Imported imported = import_profile(profile, settings);
+  write_imported(options, imported.trace, options.out, file.string());
   print_summary(imported, options.out);
   warn_of_mended(profile.file, profile.mended);
 }
@@ -169,8 +173,7 @@ void write_each(const ImportOptions& options, const std::vector<RankProfile>& ra
   for (const RankProfile& rank : ranks) {
     Trace trace = rank.imported.trace;
     trace.provenance.note += fmt::format("; rank {}", rank.rank);
-    trace.provenance.command = command_line(words_of(options));
-    write_trace_file(trace_of_rank(options, rank).string(), trace, fmt::format("{}: the profile", rank.file));
+    write_imported(options, std::move(trace), trace_of_rank(options, rank), rank.file);
   }
 }
 
@@ -189,8 +192,7 @@ void import_job(const ImportOptions& options, const std::vector<std::filesystem:
     median.trace.provenance.note +=
         fmt::format("; rank {}, whose compute is the median of {} ranks", comparison.ranks[comparison.median].rank, ranks.size());
   }
-  median.trace.provenance.command = command_line(words_of(options));
-  write_trace_file(options.out, median.trace, fmt::format("{}: the profile", ranks[comparison.median].file));
+  write_imported(options, median.trace, options.out, ranks[comparison.median].file);
   if (!options.workers.empty()) {
     Json workers = workers_of(comparison);
     if (!options.each.empty()) {
