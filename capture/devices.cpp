@@ -43,8 +43,8 @@ Layout cuda_layout(std::string_view dtype) { return dtype == "fp16" || dtype == 
 Layout cpu_layout(std::string_view /*dtype*/) { return Layout::channels_last; }
 
 constexpr std::array table = {
-    DeviceRow{"cuda", "an NVIDIA GPU, through cuDNN and cuBLAS", "fp32, tf32, fp16, bf16", make_cuda_device, false, 10, cuda_layout},
-    DeviceRow{"cpu", "the processor, through oneDNN", "fp32", make_cpu_device, true, 2, cpu_layout},
+    DeviceRow{"cuda", "an NVIDIA GPU, through cuDNN and cuBLAS", "fp32, tf32, fp16, bf16", make_cuda_device, false, true, 10, cuda_layout},
+    DeviceRow{"cpu", "the processor, through oneDNN", "fp32", make_cpu_device, true, false, 2, cpu_layout},
 };
 
 }  // namespace

@@ -21,6 +21,7 @@ struct DeviceRow {
   /// Throws DeviceError when this program was built without it or the machine has none.
   std::unique_ptr<Device> (*make)(const DeviceOptions& options);
   bool has_threads;                          ///< DeviceOptions::threads is for this device
+  bool has_graphs;                           ///< Run::graph is
   int warmup;                                ///< default number of iterations before the measured ones
   Layout (*layout)(std::string_view dtype);  ///< of images
 };

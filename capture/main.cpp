@@ -85,7 +85,7 @@ const DeviceRow& chosen_device(const Options& options) {
     throw UsageError(fmt::format("--dtype {}: the {} device supports {}", options.dtype, row.name, row.dtypes));
   if (options.threads != 1 && !row.has_threads)
     throw UsageError(fmt::format("--threads: the {} device has no number of threads; leave it out", row.name));
-  if (options.graphs && row.has_threads)
+  if (options.graphs && !row.has_graphs)
     throw UsageError(fmt::format("--graphs: the {} device has no CUDA graphs; leave it out", row.name));
   return row;
 }

@@ -126,9 +126,9 @@ LayerMatch match_layers(const Trace& trace, const Model& model) {
   LayerMatch match = match_by_any(candidates(trace), candidates(model));
   const std::optional<double> bytes_per_element = element_bytes(trace.dtype);
   if (!bytes_per_element) return match;
-  const auto apart = [](double found, double expected) {
+  const auto is_near = [](double found, double expected) {
     constexpr double slack = 0.05;  // frameworks pad tensors
-    return std::abs(found - expected) > slack * expected;
+    return std::abs(found - expected) <= slack * expected;
   };
   std::vector<Bytes> bytes(trace.layers.size());
   for (const Gradient& gradient : trace.gradients) bytes[gradient.layer] += gradient.bytes;
@@ -139,12 +139,12 @@ LayerMatch match_layers(const Trace& trace, const Model& model) {
     all_parameters += model.layers[described].parameters();
   }
   constexpr double in_fp32 = 4;
-  const bool all_in_fp32 = !apart(all_bytes, in_fp32 * all_parameters);  // autocast stores parameters in fp32
+  const bool all_in_fp32 = is_near(all_bytes, in_fp32 * all_parameters);  // autocast stores parameters in fp32
   std::erase_if(match.pairs, [&](const auto& pair) {
     const ModelLayer& layer = model.layers[pair.second];
     const double found = bytes[pair.first].value;
     const bool may_be_fp32 = all_in_fp32 || layer.cost_class() == CostClass::normalization;  // as mixed precision keeps them
-    return apart(found, *bytes_per_element * layer.parameters()) && !(may_be_fp32 && !apart(found, in_fp32 * layer.parameters()));
+    return !is_near(found, *bytes_per_element * layer.parameters()) && !(may_be_fp32 && is_near(found, in_fp32 * layer.parameters()));
   });
   return match;
 }
