@@ -46,11 +46,9 @@ void read_node_links(const Field& field, Cluster& cluster) {
     const auto chosen = parse_ranges(list.text(), cluster.nodes - 1);
     if (!chosen) list.fail(fmt::format("ascending nodes from 0 to {} such as \"0-3,7\"", cluster.nodes - 1));
     std::vector<Change<Rate>> changes;
-    const Field profile = fields.at("bandwidth_profile");
-    read_changes(profile, "bandwidth", [&](Seconds time, const Field& value) {
-      changes.push_back({time, value.json() == 0 ? outage : cluster.link_efficiency * value.bandwidth()});
+    read_bandwidth_changes(fields.at("bandwidth_profile"), [&](Seconds time, const Field* value) {
+      changes.push_back({time, value == nullptr ? outage : cluster.link_efficiency * value->bandwidth()});
     });
-    if (changes.back().value == outage) fail_for_endless_outage(profile);
     fields.finish();
     for (const int node : *chosen) {
       if (!cluster.node_changes.emplace(node, changes).second)

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <fmt/format.h>
+
 #include <optional>
 #include <string>
 
@@ -26,8 +28,16 @@ void read_changes(const Field& field, const std::string& value, Function&& add) 
   }
 }
 
-[[noreturn]] inline void fail_for_endless_outage(const Field& profile) {
-  profile.fail_because("the last bandwidth is 0, so that what is on its way never arrives; add the time at which the outage ends");
+/// Reads a profile of bandwidths, of which 0 is an outage. Calls add(time, field of the bandwidth, or null in an outage) for every entry.
+template <class Function>
+void read_bandwidth_changes(const Field& profile, Function&& add) {
+  bool is_down = false;
+  read_changes(profile, "bandwidth", [&](Seconds time, const Field& value) {
+    is_down = value.json() == 0;
+    add(time, is_down ? nullptr : &value);
+  });
+  if (is_down)
+    profile.fail_because("the last bandwidth is 0, so that what is on its way never arrives; add the time at which the outage ends");
 }
 
 }  // namespace syncopate

@@ -144,14 +144,11 @@ void read_more(Object& fields, Link& up, Link& down) {
   if (const auto jitter = fields.find("latency_jitter")) up.jitter = down.jitter = read_jitter(*jitter);
   if (const auto profile = fields.find("bandwidth_profile")) {
     need_bandwidth(*profile, up);
-    bool is_down = false;
-    read_changes(*profile, "bandwidth", [&](Seconds time, const Field& value) {
-      is_down = value.json() == 0;
-      const auto [up_bandwidth, down_bandwidth] = is_down ? std::pair(outage, outage) : read_bandwidths(value);
+    read_bandwidth_changes(*profile, [&](Seconds time, const Field* value) {
+      const auto [up_bandwidth, down_bandwidth] = value == nullptr ? std::pair(outage, outage) : read_bandwidths(*value);
       up.bandwidth_changes.push_back({time, up_bandwidth});
       down.bandwidth_changes.push_back({time, down_bandwidth});
     });
-    if (is_down) fail_for_endless_outage(*profile);
   }
   if (const auto profile = fields.find("rtt_profile")) {
     read_changes(*profile, "rtt", [&](Seconds time, const Field& value) { up.latency_changes.push_back({time, value.latency() / 2.0}); });
