@@ -10,6 +10,7 @@
 #include "base/document.hpp"
 #include "base/fields.hpp"
 #include "base/text.hpp"
+#include "cluster/link_kinds.hpp"
 #include "cluster/platform_topology.hpp"
 #include "cluster/read_changes.hpp"
 
@@ -19,22 +20,39 @@ namespace {
 
 constexpr int most_nodes = 1 << 20;
 
+/// A link, and what it was made of.
+struct ReadLink {
+  Link link;
+  double efficiency = 1.0;
+  std::optional<LinkKind> kind{};  ///< if that tells the efficiency
+};
+
 /// The link over `nics` interfaces: their bandwidths add up.
-Link read_link(const Field& field, int nics = 1) {
+ReadLink read_link(const Field& field, int nics = 1) {
   Object fields(field);
-  Link link = {nics * fields.at("bandwidth").bandwidth(), fields.at("latency").latency()};
+  const Rate nominal = fields.at("bandwidth").bandwidth();
+  ReadLink read = {.link = {nics * nominal, fields.at("latency").latency()}};
+  Link& link = read.link;
   if (const auto window = fields.find("tcp_window")) link.window = nics * window->bytes();
   if (const auto connections = fields.find("connections")) link.connections = read_connections(*connections);
   if (const auto jitter = fields.find("latency_jitter")) link.jitter = read_jitter(*jitter);
-  if (const auto efficiency = fields.find("efficiency")) link.bandwidth = read_efficiency(*efficiency) * link.bandwidth;
+  if (const auto kind = fields.find("kind")) read.kind = read_link_kind(*kind, nominal);
+  if (read.kind) read.efficiency = read.kind->median;
+  if (const auto efficiency = fields.find("efficiency")) {
+    read.efficiency = read_efficiency(*efficiency, read.kind ? &*read.kind : nullptr);
+    if (!efficiency->json().is_string()) read.kind.reset();
+  }
+  link.bandwidth = read.efficiency * link.bandwidth;
   fields.finish();
-  return link;
+  return read;
 }
 
 /// Reads the link between nodes.
 void read_node_link(const Field& field, Cluster& cluster) {
-  cluster.link = read_link(field, cluster.nics);
-  if (field.json().contains("efficiency")) cluster.link_efficiency = field.json()["efficiency"].get<double>();
+  const ReadLink read = read_link(field, cluster.nics);
+  cluster.link = read.link;
+  cluster.link_efficiency = read.efficiency;
+  cluster.link_kind = read.kind;
 }
 
 /// Reads the nodes' own links whose bandwidths change with time.
@@ -157,7 +175,11 @@ int read_gpus(Object& fields, Cluster& cluster) {
   constexpr int most_workers = 8 * most_nodes;
   const auto field = fields.find("gpus_per_node");
   const auto link = fields.find("intra_node");
-  if (link) cluster.intra_node = read_link(*link);
+  if (link) {
+    const ReadLink read = read_link(*link);
+    cluster.intra_node = read.link;
+    cluster.intra_kind = read.kind;
+  }
   if (!field) return 1;
   const int gpus = static_cast<int>(field->integer(1, most_gpus));
   if (std::int64_t{gpus} * cluster.nodes > most_workers) {
@@ -245,7 +267,9 @@ Host read_host(const Field& field) {
   Object fields(field);
   Host host;
   if (const auto time = fields.find("per_message_s")) host.per_message = time->seconds();
-  if (const auto time = fields.find("per_collective_s")) host.per_collective = time->seconds();
+  if (const auto time = fields.find("per_collective_s")) host.collective.per_collective = time->seconds();
+  if (const auto time = fields.find("per_rank_s")) host.collective.per_rank = time->seconds();
+  if (const auto time = fields.find("per_tensor_s")) host.collective.per_tensor = time->seconds();
   fields.finish();
   return host;
 }

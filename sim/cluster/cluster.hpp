@@ -10,6 +10,7 @@
 #include "base/json.hpp"
 #include "base/units.hpp"
 #include "cluster/link.hpp"
+#include "cluster/link_kinds.hpp"
 #include "cluster/platform.hpp"
 #include "cluster/regions.hpp"
 #include "cluster/topologies.hpp"
@@ -43,8 +44,8 @@ struct Placement {
 
 /// Time on a node's processors. They handle one item at a time.
 struct Host {
-  Seconds per_message;     ///< a parameter server: for each message received and each message sent
-  Seconds per_collective;  ///< a rank: for each collective that it posts, before the collective can start
+  Seconds per_message;  ///< a parameter server: for each message received and each message sent
+  HostTime collective;  ///< a rank: for each collective that it starts
 };
 
 /// The file format cluster/1: nodes and the network between them.
@@ -53,8 +54,10 @@ struct Cluster {
   std::string source;  ///< where the figures come from
   int nodes = 1;
   int gpus_per_node = 1;
-  Link link;                     ///< between two nodes; on regions, between two nodes of one region
-  double link_efficiency = 1.0;  ///< the share of its nominal bandwidth that `link` has
+  Link link;                             ///< between two nodes; on regions, between two nodes of one region
+  double link_efficiency = 1.0;          ///< the share of its nominal bandwidth that `link` has
+  std::optional<LinkKind> link_kind{};   ///< that tells the efficiency of `link`, if one does
+  std::optional<LinkKind> intra_kind{};  ///< of `intra_node`
   /// By node: the new bandwidths of its own link, in both directions, where these change with time.
   std::map<int, std::vector<Change<Rate>>> node_changes{};
   bool has_link = true;   ///< false on regions of one node each: nothing inside a region takes time

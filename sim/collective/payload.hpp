@@ -44,6 +44,20 @@ struct Payload {
 
 using SharedPayload = std::shared_ptr<const Payload>;
 
+/// Time of a rank's host for a collective, from when the rank could start it until its first message.
+struct HostTime {
+  Seconds per_collective;
+  Seconds per_rank;    ///< for each rank of the collective
+  Seconds per_tensor;  ///< for each tensor that is merged in it
+
+  bool is_zero() const { return per_collective + per_rank + per_tensor == Seconds(0); }
+  /// Without the part that the number of collectives does not change. A collective of one rank takes none.
+  Seconds start_up(int ranks) const { return ranks == 1 ? Seconds(0) : per_collective + ranks * per_rank; }
+  Seconds operator()(const Payload& payload, int ranks) const {
+    return ranks == 1 ? Seconds(0) : start_up(ranks) + static_cast<double>(payload.slices.size()) * per_tensor;
+  }
+};
+
 /// The payload's bytes before compression.
 inline Bytes uncompressed(const Payload& payload) {
   Bytes bytes;

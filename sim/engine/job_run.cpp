@@ -60,8 +60,8 @@ bool may_end_before_all_post(const std::vector<Operation>& operations) {
 
 MessageLatency latency_of(const Job& job, Network& network) { return {network, job.speed.seed, job.draws_latencies}; }
 
-std::unique_ptr<Transport> make_transport(const Job& job, const StreamSetup& row, const Communicator& communicator, int posters,
-                                          Flows* flows, bool alone, int index, Network& network, Clock& clock) {
+std::unique_ptr<Transport> choose_transport(const Job& job, const StreamSetup& row, const Communicator& communicator, int posters,
+                                            Flows* flows, bool alone, int index, Network& network, Clock& clock) {
   const StreamRules& rules = row.rules;
   LatencyFactor factor = [&job, index](Ticket ticket) {
     return job.latency_cv > 0.0 ? latency_factor(job.latency_cv, job.speed.seed, index, ticket) : 1.0;
@@ -81,6 +81,13 @@ std::unique_ptr<Transport> make_transport(const Job& job, const StreamSetup& row
                                               clock);
   }
   return std::make_unique<RecurrenceTransport>(posters, communicator, planned, std::move(factor), job.shortcuts);
+}
+
+std::unique_ptr<Transport> make_transport(const Job& job, const StreamSetup& row, const Communicator& communicator, int posters,
+                                          Flows* flows, bool alone, int index, Network& network, Clock& clock) {
+  auto transport = choose_transport(job, row, communicator, posters, flows, alone, index, network, clock);
+  transport->prepare_by(job.host, communicator);
+  return transport;
 }
 
 /// Whether some collectives begin only after another one has ended (PostOptions::after).
@@ -203,14 +210,15 @@ double JobRun::channel_use(int rank, Seconds now) const {
 }
 
 double JobRun::share_of_bytes(const Communicator& communicator, const Post& post) const {
-  const auto [share, is_new] = shares_of_bytes_.try_emplace({communicator, post.operation, post.payload->bytes});
+  const Seconds host = job_.host(*post.payload, communicator.size());
+  const auto [share, is_new] = shares_of_bytes_.try_emplace({communicator, post.operation, post.payload->bytes, host});
   if (!is_new) return share->second;
   const CollectiveTime alone = time_alone(job_, communicator, post.operation, post.payload->bytes);
   Seconds moves = alone.transfer;
   if (PlannedCollectives* const planned = planned_of(job_)) {
     moves = std::max(moves, (*planned)(post.operation, communicator, post.payload->bytes).times().busiest(post.payload->bytes));
   }
-  share->second = alone.total() > Seconds(0) ? moves / alone.total() : 0.0;
+  share->second = alone.total() > Seconds(0) ? moves / (host + alone.total()) : 0.0;
   return share->second;
 }
 
@@ -375,7 +383,6 @@ JobTimeline JobRun::take_timeline() {
   JobTimeline timeline =
       recorder_.take(job_.ranks * job_.gpus_per_rank, server_.has_value(), std::move(communicators), std::move(collectives));
   timeline.in_flight = std::move(in_flight);
-  timeline.per_collective = job_.per_collective;
   if (job_.records_causes) timeline.critical_path = trace_back(closing_, *open_);
   return timeline;
 }

@@ -104,7 +104,7 @@ class JobRun {
   std::optional<ParameterServer> server_;
   Indexed<std::unique_ptr<Worker>> workers_;  ///< by rank
   PostedValues posted_values_{job_.dataflow.get()};
-  mutable std::map<std::tuple<Communicator, Operation, Bytes>, double> shares_of_bytes_;
+  mutable std::map<std::tuple<Communicator, Operation, Bytes, Seconds>, double> shares_of_bytes_;  ///< with the host's time
 
   double steps_ = 0.0;  ///< begun by all workers
 

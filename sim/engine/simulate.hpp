@@ -60,7 +60,7 @@ struct Job {
   NetworkModel model;
   std::vector<StreamSetup> streams;                                ///< the first is the one that programs use unless they say otherwise
   bool draws_latencies = true;                                     ///< each message's latency is drawn, where the network's vary; else mean
-  Seconds per_collective;                                          ///< time of a rank's host for each collective that it posts
+  HostTime host;                                                   ///< of a rank, for each collective that it starts
   double latency_cv = 0.0;                                         ///< coefficient of variation of a factor on each collective's latency
   CostLine within_node;                                            ///< an all-reduce among the GPUs of a rank
   std::function<CollectiveTime(int from, int to, Bytes)> message;  ///< from rank to rank, over the sender's own link

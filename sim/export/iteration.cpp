@@ -125,7 +125,7 @@ Iteration simulate_iteration(Setup& setup, bool as_planned) {
   Iteration iteration = {.streams = timeline.streams,
                          .collectives = {},
                          .programs = {},
-                         .per_collective = timeline.per_collective,
+                         .host = scenario.cluster.host.collective,
                          .end = {},
                          .steps = job.measured};
   std::map<std::pair<int, int>, std::size_t> index;

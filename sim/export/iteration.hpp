@@ -31,7 +31,7 @@ struct Iteration {
   std::vector<Communicator> streams;  ///< the members of each stream, which does one collective after the other
   std::vector<PostedCollective> collectives;
   std::vector<std::vector<Action>> programs;  ///< by rank
-  Seconds per_collective;                     ///< a host's time for each collective that its rank posts, one after the other
+  HostTime host;                              ///< of a rank, for each collective that it starts
   Seconds end;                                ///< when the last rank has ended it
   int steps = 1;                              ///< gradient steps of a rank
 };

@@ -56,8 +56,8 @@ class Builder {
 class CollectiveBuilder {
  public:
   /// `posted`: by member, the operand after which it counts as posted, if there is any.
-  CollectiveBuilder(const Plan& plan, const Communicator& members, int stream, Bytes part, SecondsPerByte gamma, Builder& builder,
-                    const std::vector<std::optional<std::size_t>>& posted)
+  CollectiveBuilder(const Plan& plan, const Communicator& members, int stream, Bytes part, SecondsPerByte gamma, Seconds host,
+                    Builder& builder, const std::vector<std::optional<std::size_t>>& posted)
       : plan_(plan),
         members_(members),
         stream_(stream),
@@ -67,8 +67,14 @@ class CollectiveBuilder {
         segments_(at(plan.protocol.segments)),
         arrivals_(at(plan.ranks) * at(plan.cells) * segments_),
         from_outside_(at(plan.ranks) * segments_) {
-    for (int member = 0; member < plan.ranks; ++member)
-      starts_.push_back(builder.join(lane(member, Role::send), posted[at(member)] ? Ids{*posted[at(member)]} : Ids()));
+    for (int member = 0; member < plan.ranks; ++member) {
+      Ids after = posted[at(member)] ? Ids{*posted[at(member)]} : Ids();
+      if (host > Seconds(0)) {
+        if (const auto ended = builder.last(lane(member, Role::send))) after.push_back(*ended);
+        after = {builder.add(lane(member, Role::host), {.kind = Kind::compute, .length = host, .after = std::move(after)})};
+      }
+      starts_.push_back(builder.join(lane(member, Role::send), std::move(after)));
+    }
     for (const PlanStep& step : plan.steps) {
       if (const auto* barrier = std::get_if<NodeBarrier>(&step)) {
         add_barrier(*barrier);
@@ -278,12 +284,8 @@ class Walk {
 
   void post(int rank, std::size_t collective) {
     if (!programs_[rank].awaited.empty()) builder_.join(lane(rank), std::exchange(programs_[rank].awaited, {}));
-    std::optional<std::size_t> point = builder_.last(lane(rank));
+    const std::optional<std::size_t> point = builder_.last(lane(rank));
     if (point) post_points_.insert(*point);
-    if (iteration_.per_collective > Seconds(0)) {
-      point = builder_.add(builder_.lane(rank, no_stream, Role::host),
-                           {.kind = Kind::compute, .length = iteration_.per_collective, .after = point ? Ids{*point} : Ids()});
-    }
     const Communicator& members = communicator(collective);
     auto& posted = posted_[collective];
     posted.points.resize(at(members.size()));
@@ -299,7 +301,9 @@ class Walk {
     if (!is_next || !ends_[collective].empty() || posted_[collective].count < members.size()) return false;
     const Plan& plan = planned_(what.operation, members, what.payload->bytes).plan();
     const Bytes part = what.payload->bytes / static_cast<double>(plan.parts);
-    ends_[collective] = CollectiveBuilder(plan, members, what.stream, part, planned_.gamma(), builder_, posted_[collective].points).ends();
+    const Seconds host = iteration_.host(*what.payload, members.size());
+    ends_[collective] =
+        CollectiveBuilder(plan, members, what.stream, part, planned_.gamma(), host, builder_, posted_[collective].points).ends();
     return true;
   }
 

@@ -99,10 +99,8 @@ class Collectives {
 };
 
 /// The ties of a worker as vertices: when it goes on after each.
-std::vector<Vertex> add_worker(const std::vector<Tie>& ties, Seconds last_end, const Collectives& collectives, Seconds per_collective,
-                               LatestTimes& latest) {
+std::vector<Vertex> add_worker(const std::vector<Tie>& ties, Seconds last_end, const Collectives& collectives, LatestTimes& latest) {
   std::vector<Vertex> vertices;
-  std::map<int, Vertex> hosts;  // by stream
   Seconds before(0);
   for (const Tie& tie : ties) {
     if (tie.after > last_end) break;
@@ -116,14 +114,8 @@ std::vector<Vertex> add_worker(const std::vector<Tie>& ties, Seconds last_end, c
     if (!tie.posts) {
       const Seconds ended = tie.ended > Seconds(0) ? tie.ended : std::min(span->end, tie.before);
       if (ended >= span->start) latest.follows(vertex, start, ended - span->start);
-    } else if (per_collective == Seconds(0)) {
-      latest.follows(start, vertex, tie.delay);
     } else {
-      const Vertex host = latest.add();
-      latest.follows(host, vertex, per_collective);
-      if (const auto busy = hosts.find(tie.stream); busy != hosts.end()) latest.follows(host, busy->second, per_collective);
-      hosts[tie.stream] = host;
-      latest.follows(start, host, tie.delay);
+      latest.follows(start, vertex, tie.delay);
     }
   }
   const Vertex end = latest.add();
@@ -145,7 +137,7 @@ Slack::Slack(const JobTimeline& timeline) {
     return steps.empty() ? Seconds(0) : steps.back().end;
   };
   for (std::size_t worker = 0; worker < timeline.ties.size(); ++worker) {
-    workers.push_back(add_worker(timeline.ties[worker], last_end(worker), collectives, timeline.per_collective, latest));
+    workers.push_back(add_worker(timeline.ties[worker], last_end(worker), collectives, latest));
   }
   const std::vector<double> times = latest.solve();
   // Times are sums: what is 0 may come out as a little less.

@@ -92,6 +92,11 @@ void note_inputs(const Scenario& scenario, std::set<std::string>& found) {
   } else if (cluster.latency_cv > 0.0) {
     found.insert(fmt::format("latency_cv of {} does not matter to {}, which has no all-reduces", cluster.name, scenario.schedule.name));
   }
+  for (const auto& [kind, link] : {std::pair(cluster.link_kind, "link"), std::pair(cluster.intra_kind, "intra_node")}) {
+    if (kind && !cluster.is_fitted())
+      found.insert(fmt::format(R"(the {} of {} is nominal: {}; sweep /cluster/{}/efficiency over ["low", "median", "high"] for the range)",
+                               link, cluster.name, describe(*kind), link));
+  }
   found.insert(note_equal_clients(scenario));
   found.insert(note_rates(scenario));
   if (cluster.link.bandwidth < slowest_plausible) {
@@ -164,6 +169,16 @@ std::vector<std::string> notes(const Study& study, const std::vector<Row>& rows)
     note_outcome(row, found);
     if (row.fidelity == Fidelity::alpha_beta && row.all_reduces && row.nodes > 1)
       found.emplace(study.points[at(row.point)].scenario.all_reduce.algorithm->caveat);
+  }
+  const auto is_close_to_ideal = [&](const Row& row) {
+    constexpr double high = 0.95;
+    const Scenario& scenario = study.points[at(row.point)].scenario;
+    return row.workers > 1 && row.metrics.efficiency > high && scenario.speed.uniform() && !scenario.jobs;
+  };
+  if (std::any_of(rows.begin(), rows.end(), is_close_to_ideal)) {
+    found.emplace(
+        "above 95% efficiency: real jobs lose a few percent more to GPUs that are not equally fast (a jitter of 2% shows it), to input "
+        "pipelines, and to frameworks that launch collectives slowly (a cluster's \"host\")");
   }
   found.merge(notes_of_uncertainty(study, rows));
   found.erase("");

@@ -262,7 +262,7 @@ Job Setup::job(Fidelity fidelity) {
   job.gpus_per_rank = gpus_per_rank_;
   job.model = model(fidelity);
   job.streams = streams_;
-  job.per_collective = scenario_.cluster.host.per_collective;
+  job.host = scenario_.cluster.host.collective;
   job.latency_cv = scenario_.cluster.latency_cv;
   job.within_node = all_reduce_within_node(scenario_.cluster);
   job.message = [this, fidelity](int from, int to, Bytes bytes) { return message_time(fidelity, from, to, bytes); };
@@ -302,11 +302,18 @@ std::vector<ModelPart> Setup::parts(bool is_alone, const ScheduleInput& input) c
 }
 
 CostCurve Setup::collective_cost(Fidelity fidelity) {
-  const Operation operation = collectives_.front().operation;
-  const Bytes bytes = profile_.bytes();
   const Groups& groups = streams_.front().groups;
   const Communicator largest =
       *std::max_element(groups.begin(), groups.end(), [](const Communicator& a, const Communicator& b) { return a.size() < b.size(); });
+  const CostCurve alone = cost_without_host(largest, fidelity);
+  const Seconds start_up = scenario_.cluster.host.collective.start_up(largest.size());
+  if (start_up == Seconds(0)) return alone;
+  return CostCurve([alone, start_up](Bytes bytes) { return alone.tangent(bytes) + CostLine{start_up, SecondsPerByte(0)}; });
+}
+
+CostCurve Setup::cost_without_host(const Communicator& largest, Fidelity fidelity) {
+  const Operation operation = collectives_.front().operation;
+  const Bytes bytes = profile_.bytes();
   if (fidelity == Fidelity::alpha_beta) {
     return CollectiveCosts(scenario_.cluster, scenario_.all_reduce, largest, ranks_per_node_, region_order_).curve(operation, bytes);
   }
@@ -319,7 +326,7 @@ CostCurve Setup::collective_cost(Fidelity fidelity) {
     once.gpus_per_rank = gpus_per_rank_;
     once.model = model(fidelity);
     if (auto& simgrid = std::get<PerFlow>(once.model).simgrid) simgrid->paje.clear();
-    once.streams = {{.groups = groups, .operations = {operation}}};
+    once.streams = {{.groups = streams_.front().groups, .operations = {operation}}};
     once.run_ahead = options_.shortcuts;
     once.shortcuts = options_.shortcuts && fidelity != Fidelity::simgrid;
     once.draws_latencies = false;

@@ -87,7 +87,7 @@ class Setup {
   /// moves_in_lockstep, and the options allow that one worker stands for all.
   bool stands_for_all(Fidelity fidelity) { return options_.may_be_one() && moves_in_lockstep(fidelity); }
   /// The time of the collective of all ranks by its bytes, for schedules that merge gradients by what that costs in this fidelity: as it is
-  /// in alpha-beta, else a line through its times without bytes and for all gradients.
+  /// in alpha-beta, else a line through its times without bytes and for all gradients. With the host's start-up.
   CostCurve collective_cost(Fidelity fidelity);
 
   /// All ranks start and end each collective at once, and nothing else moves beside it: one of the same bytes takes the same time.
@@ -97,6 +97,7 @@ class Setup {
   Job job(Fidelity fidelity);
 
  private:
+  CostCurve cost_without_host(const Communicator& largest, Fidelity fidelity);
   void add_own_steps();
   void add_streams();
   /// All ranks do the same at the same time in that fidelity if the plans of all collectives treat them alike.

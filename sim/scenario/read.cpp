@@ -58,11 +58,6 @@ void check_fidelity(const Scenario& scenario, const std::optional<Field>& field,
         fmt::format("an all-reduce in which not all ranks take part cannot use links that change with time; leave \"{}\" out",
                     partial_parameter(schedule)));
   }
-  if (cluster.host.per_collective > Seconds(0) && scenario.schedule.traffic.has_partial_collectives()) {
-    partial_field(schedule).fail_because(
-        "an all-reduce in which not all ranks take part does not count the host's time; leave this or \"per_collective_s\" of the "
-        "cluster's \"host\" out");
-  }
   if (fitted && scenario.all_reduce.chunk > Bytes(0)) {
     all_reduce->fail_because("the cluster's fit measures whole collectives, not chunks; leave \"chunk\" or \"fit\" out");
   }

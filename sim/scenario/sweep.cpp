@@ -148,7 +148,8 @@ void keep_measured_at(Document& document, const std::string& origin) {
   if (root.at("cluster").value("nodes", Json(2)) == 1) return;  // no link was in use
   Json measured_at = Json::object();
   for (const char* key : {"bandwidth", "latency", "efficiency"}) {
-    if (root.at(at_link).contains(key)) measured_at[key] = root.at(at_link)[key];
+    const bool of_kind = key == std::string_view("efficiency") && root.at(at_link).contains(key) && root.at(at_link)[key].is_string();
+    if (root.at(at_link).contains(key) && !of_kind) measured_at[key] = root.at(at_link)[key];
   }
   measured_at["nics"] = root.at("cluster").value("nics", Json(1));
   const auto keep = [&](const JsonPointer& fit) {

@@ -137,11 +137,12 @@ class Explanation {
 
   // Text output
 
-  /// The path with the forward times of all layers summed, and likewise the backward times.
+  /// The path with the forward times of all layers summed, likewise the backward times, and the jitter of all workers.
   static std::vector<PathShare> summary_of(const std::vector<PathShare>& path) {
     std::vector<PathShare> shares = path;
     for (PathShare& share : shares) {
       if (share.kind == "compute") share.what.erase(0, share.what.rfind('.') + 1);
+      if (share.kind == "jitter" && share.what.starts_with("worker ")) share.what = "workers";
     }
     return summed(shares);
   }

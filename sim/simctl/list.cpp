@@ -9,6 +9,7 @@
 #include "base/table.hpp"
 #include "base/terminal.hpp"
 #include "cluster/cluster.hpp"
+#include "cluster/link_kinds.hpp"
 #include "cluster/topologies.hpp"
 #include "collective/algorithms.hpp"
 #include "device/device_profile.hpp"
@@ -94,6 +95,16 @@ void print_topologies() {
   for (const TopologyRow& row : topologies())
     table.push_back({std::string(row.name), std::string(row.meaning), std::string(row.parameters)});
   display("{}", format_table(table));
+}
+
+void print_link_kinds(bool markdown) {
+  std::vector<Texts> table = {{"kind", "Gb/s", "results", "low", "median", "high", "meaning"}};
+  for (const LinkKind& kind : link_kinds()) {
+    table.push_back({std::string(kind.name), kind.gbps == 0 ? "any" : fmt::format("{:g}", kind.gbps), fmt::format("{}", kind.results),
+                     fmt::format("{:g}", kind.low), fmt::format("{:g}", kind.median), fmt::format("{:g}", kind.high),
+                     std::string(kind.meaning)});
+  }
+  display("{}", markdown ? markdown_table(table) : format_table(table));
 }
 
 /// Rows of files of a kind; one with an error does not hide the others. What has another format is somebody else's.
@@ -192,16 +203,19 @@ void add_list_command(CLI::App& app) {
   const auto what = std::make_shared<std::string>();
   const auto markdown = std::make_shared<bool>(false);
   CLI::App* command = app.add_subcommand("list", "List what a scenario or a command can name");
-  command->add_option("WHAT", *what, "schedules, collectives, topologies, figures, scenarios, advice, clusters, models, devices or traces")
+  command
+      ->add_option("WHAT", *what,
+                   "schedules, collectives, topologies, link-kinds, figures, scenarios, advice, clusters, models, devices or traces")
       ->required()
-      ->check(CLI::IsMember(
-          {"schedules", "collectives", "topologies", "figures", "scenarios", "advice", "clusters", "models", "devices", "traces"}));
-  command->add_flag("--markdown", *markdown, "schedules' parameters and papers, or figures, as the tables of a page");
+      ->check(CLI::IsMember({"schedules", "collectives", "topologies", "link-kinds", "figures", "scenarios", "advice", "clusters", "models",
+                             "devices", "traces"}));
+  command->add_flag("--markdown", *markdown, "schedules' parameters and papers, figures or link-kinds, as the tables of a page");
   command->footer("Example: simctl list schedules");
   command->callback([what, markdown] {
     if (*what == "schedules") print_schedules(*markdown);
     if (*what == "collectives") print_collectives();
     if (*what == "topologies") print_topologies();
+    if (*what == "link-kinds") print_link_kinds(*markdown);
     if (*what == "figures") print_figures(*markdown);
     if (*what == "scenarios") print_scenarios();
     if (*what == "advice") print_advice();

@@ -19,6 +19,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// GPUs of one model differ by 8% (P. Sinha et al., SC'22, on average over clusters and programs), taken as two standard deviations to
+/// either side.
+constexpr double usual_jitter = 0.02;
+
 struct NewOptions {
   std::string file;
   std::string trace = "cpu-resnet50-b8";
@@ -165,13 +169,13 @@ class NewScenario {
          "who communicates when: a name and its parameters, which \"simctl list schedules\" shows. What the sweep says comes before it"},
         {"schedule", schedules_.front()},
         {"x-help-workers",
-         "what makes workers unequal: \"jitter\": {\"distribution\": \"lognormal\", \"cv\": 0.1} from step to step, \"slow\": "
+         "what makes workers unequal: \"jitter\" from step to step (2% is about how much GPUs of one model differ), \"slow\": "
          "[{\"ranks\": \"0\", "
          "\"factor\": 1.5}] for good, \"traces\": [{\"ranks\": \"4-7\", \"trace\": NAME}] of other GPUs, \"events\": [{\"kind\": "
          "\"pause\", \"rank\": 3, \"at_s\": 10, \"for_s\": 5}], \"overlap_slowdown\": "
          "0.05 of layers "
          "while something moves"},
-        {"workers", Json::object()},
+        {"workers", {{"jitter", {{"distribution", "lognormal"}, {"cv", usual_jitter}}}}},
         {"x-help-iterations",
          "steps before the measured window. It is as long as a steady mean needs; \"measured\": 10 would fix that, \"until\": 0.01 would "
          "measure until the mean is known to 1%"},

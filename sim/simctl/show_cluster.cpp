@@ -31,6 +31,8 @@ std::string describe_link(const Link& link) {
          (link.jitter.varies() ? ", latencies that vary" : "") + (link.changes_with_time() ? ", changing with time" : "");
 }
 
+std::string describe_kind(const std::optional<LinkKind>& kind) { return !kind ? "" : fmt::format("; {}", describe(*kind)); }
+
 void show_uplink(std::string_view name, const Uplink& uplink) {
   if (!uplink.is_there()) return;
   display("  {}: {}{}\n", name, describe(uplink.up), uplink.up == uplink.down ? "" : fmt::format(" up, {} down", describe(uplink.down)));
@@ -89,7 +91,8 @@ void print_cluster(const Document& document) {
   const Cluster cluster = read_cluster(document);
   display("cluster {}: {} nodes, {}\n", cluster.name, cluster.nodes, cluster.topology->name());
   if (cluster.gpus_per_node > 1) {
-    display("nodes: {} GPUs each, joined by {}\n", cluster.gpus_per_node, describe_link(cluster.intra_node));
+    display("nodes: {} GPUs each, joined by {}{}\n", cluster.gpus_per_node, describe_link(cluster.intra_node),
+            describe_kind(cluster.intra_kind));
   }
   if (cluster.regions) {
     show_regions(*cluster.regions);
@@ -97,7 +100,7 @@ void print_cluster(const Document& document) {
     display("platform: {}, {} hosts, {} links; between neighbours at worst {}\n", cluster.platform->name(),
             cluster.platform->hosts().size(), cluster.platform->links().size(), describe_link(cluster.link));
   } else {
-    display("link: {}\n", describe_link(cluster.link));
+    display("link: {}{}\n", describe_link(cluster.link), describe_kind(cluster.link_kind));
   }
   display("reduction: {:.4g} s/B\n", cluster.reduce.value);
   if (cluster.protocol != Protocol()) {

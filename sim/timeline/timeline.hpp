@@ -168,7 +168,6 @@ struct JobTimeline {
   std::vector<CollectiveSpan> collectives;      ///< in order of their starts
   std::vector<std::vector<Tie>> ties;           ///< per simulated worker, in program order; empty if not kept
   std::vector<int> in_flight;                   ///< maximum number of collectives in flight, by stream
-  Seconds per_collective;                       ///< host time per posted collective
   std::vector<std::vector<Interval>> channels;  ///< per simulated worker: transfers on its own channel, without collectives
   bool serves = false;                          ///< the channels lead to parameter servers
   std::vector<Interval> server_work;            ///< when the parameter servers were busy

@@ -59,8 +59,8 @@ HUGGING_FACE = {
         ("self_attn.v_proj.weight", [4096, 4096]), ("self_attn.o_proj.weight", [4096, 4096]), ("post_attention_layernorm.weight", [4096]),
         ("mlp.gate_proj.weight", [11008, 4096]), ("mlp.up_proj.weight", [11008, 4096]), ("mlp.down_proj.weight", [4096, 11008])]),
 }
-TORCHVISION = {name: {} for name in ("alexnet", "densenet161", "densenet201", "resnet50", "resnet152")}
-TORCHVISION |= {"vgg11": {"init_weights": False}, "googlenet": {"aux_logits": False, "init_weights": False}}
+TORCHVISION = {name: {} for name in ("alexnet", "densenet161", "densenet201", "resnet50", "resnet101", "resnet152")}
+TORCHVISION |= {"vgg11": {"init_weights": False}, "vgg16": {"init_weights": False}, "googlenet": {"aux_logits": False, "init_weights": False}}
 TORCHVISION |= {"googlenet_aux": {"aux_logits": True, "init_weights": False}}
 OPS = {"Conv2d": "conv2d", "Linear": "linear", "BatchNorm2d": "batch_norm", "ReLU": "relu", "Dropout": "dropout",
        "MaxPool2d": "max_pool", "AdaptiveAvgPool2d": "adaptive_avg_pool"}

@@ -68,6 +68,26 @@ def host(cluster, key):
     return cluster.get("host", {}).get(key, 0.0)
 
 
+class Merged(float):
+    """Bytes of several tensors."""
+
+    def __new__(cls, size, tensors):
+        merged = super().__new__(cls, size)
+        merged.tensors = tensors
+        return merged
+
+
+def start_up(cluster, members):
+    """Of a host, for a collective of so many ranks, whatever is in it."""
+    return host(cluster, "per_collective_s") + members * host(cluster, "per_rank_s") if members > 1 else 0.0
+
+
+def host_time(cluster, members, size):
+    """From when a rank could start a collective until its first message."""
+    tensors = getattr(size, "tensors", 1) if members > 1 else 0
+    return start_up(cluster, members) + tensors * host(cluster, "per_tensor_s")
+
+
 def workers(point):
     nodes, gpus = sizes(point["cluster"])
     return nodes * gpus
@@ -383,34 +403,32 @@ def line(cost, size):
 
 class Channels:
     """A stream in the order of posting, with some channels: the latencies of collectives in flight pass at the same time, their
-    transfers follow each other. Hosts spend their time on one post after the other: the latest of them, as one host would on
-    the latest posts."""
+    transfers follow each other."""
 
     def __init__(self, point, usual=1):
-        self.count, self.host, self.ends, self.ready = point.get("channels", usual), host(point["cluster"], "per_collective_s"), [], 0.0
+        self.count, self.ends = point.get("channels", usual), []
 
     def carry(self, posted):
         """(start, end) of each (last post, latency, transfer), which `keep` makes final."""
-        ends, spans, ready = list(self.ends), [], self.ready
+        ends, spans = list(self.ends), []
         for date, latency, transfer in posted:
-            ready = max(date, ready) + self.host
-            begin = max(ready, ends[-self.count] if self.count <= len(ends) else 0.0)
+            begin = max(date, ends[-self.count] if self.count <= len(ends) else 0.0)
             ends.append(max([begin + latency, *ends[-1:]]) + transfer)
             spans.append((begin, ends[-1]))
-        self.carried = ends, ready
+        self.carried = ends
         return spans
 
     def keep(self):
-        self.ends, self.ready = self.carried
+        self.ends = self.carried
 
 
-def mean_parts(cost, size):
-    """(latency, transfer). While it is transferred no other one is."""
+def mean_parts(cost, size, host=0.0):
+    """(latency, transfer). While it is transferred no other one is. Hosts take their time before."""
     transfer = max(cost(size) - startup(cost, size), busiest(cost, size))
-    return cost(size) - transfer, transfer
+    return host + cost(size) - transfer, transfer
 
 
-def parts(point, cost, size, index):
+def parts(point, cost, size, index, host=0.0):
     """Those of the job's index-th collective."""
     latency, transfer = mean_parts(cost, size)
-    return latency * latency_factor(point, index), transfer
+    return host + latency * latency_factor(point, index), transfer

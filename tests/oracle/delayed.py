@@ -20,7 +20,9 @@ class Launches:
         self.each = schedule.get("launch", "step") == "gradient"
         sizes = [size for _, size in gradients] if self.each else [collectives.model_bytes(point)]
         self.positions = [position for position, _ in gradients] if self.each else []
-        self.payloads, encoding = [way.sent(size) for size in sizes], [way.encode(size) for size in sizes]
+        counts = [1] * len(sizes) if self.each else [len(gradients)]
+        self.payloads = [collectives.Merged(way.sent(size), count) for size, count in zip(sizes, counts)]
+        encoding = [way.encode(size) for size in sizes]
         self.decoding = sum(way.decode(size) for size in sizes)
         overhead = schedule.get("overhead_s", 0.0)
         self.between, self.encoding = (overhead, encoding) if self.each else (0.0, ())  # before backward; at each position
@@ -52,7 +54,8 @@ def run(point):
     way = Compression(point, len(workers))
     cost, sent = way.over_gpus(), Launches(point, way)
     layers, decoding = chunks(point, sent.positions), sent.decoding
-    shares = [slowdown.share(*collectives.mean_parts(cost, size)) for size in sent.payloads]
+    hosts = [collectives.host_time(point["cluster"], len(workers), size) for size in sent.payloads]
+    shares = [slowdown.share(*collectives.mean_parts(cost, size, host)) for size, host in zip(sent.payloads, hosts)]
 
     channels = Channels(point, math.inf if pipelined else 1)
     starts, steps = [[0.0] for _ in workers], [[] for _ in workers]
@@ -61,7 +64,7 @@ def run(point):
 
     def carry(posts):
         """(start, end) of the next collectives; `posts`: the last date of each."""
-        return channels.carry([(date, *collectives.parts(point, cost, size, len(channels.ends) + index))
+        return channels.carry([(date, *collectives.parts(point, cost, size, len(channels.ends) + index, hosts[index]))
                                for index, (date, size) in enumerate(zip(posts, sent.payloads))])
 
     for number in itertools.count():

@@ -14,7 +14,7 @@ from moving import Job, joined, report
 from network import Network, alone
 from oracle import profile, size_of
 from quorum import Quorum
-from synchronous import posted, slices
+from synchronous import posted, slices, with_host
 
 DEFAULTS = {"interval": 100, "fragments": 1, "pattern": "strided", "overlap": 0, "mix": 0, "bits": 16, "quantize_s_per_B": 0.0, "worker": "gpu",
             "inner": "wfbp", "matchmaking_s": 0.0, "posts": "fragment", "quorum": 1, "deadline_s": 0.0}
@@ -98,12 +98,12 @@ class Inside:
         if fidelity == "alpha-beta":
             cost = collectives.over_ranks(point, "all-reduce", members)
             if isinstance(cost, collectives.Curve):
-                return cost.tangent
+                return with_host(point, cost.tangent, len(largest))
         else:
             make = lambda network, engine, size, ended: network.operation(engine, size, ended, "all-reduce", members)
             cost = lambda size: max(alone(point, size, fidelity == "flow", make=make, members=members))
         a, b = collectives.line(cost, collectives.model_bytes(point))
-        return lambda size: (a, b)
+        return with_host(point, lambda size: (a, b), len(largest))
 
 
 # Ranks
@@ -124,21 +124,16 @@ class Rank:
         self.workers, self.spreads, self.inner = workers, spreads, inner
         self.sent, self.underway, self.posts = 0, {}, []  # underway: tickets, by round and fragment; posts: of a step, (operation, bytes, ranks)
 
-    def handled(self):
-        """When its host has done with one more."""
-        self.job.until[self.number] = max(self.job.engine.now, self.job.until[self.number]) + self.job.host
-        return self.job.until[self.number]
-
     def post(self, what_for, size):
         """A message. What its island's others get follows the all-reduce."""
         ticket, later = self.sent, self.schedule["matchmaking_s"]
         self.sent += 1
         if self.workers:
             what = "all-reduce", size
-            self.job.engine.at(self.handled() + later, self.workers.count, self.number, ticket, what)
+            self.job.engine.at(self.job.engine.now + later, self.workers.count, self.number, ticket, what)
             self.posts.append((*what, len(self.workers.members)))
         if self.spreads:
-            what, handled = ("broadcast", size), self.handled() + later
+            what, handled = ("broadcast", size), self.job.engine.now + later
             self.posts.append((*what, len(self.spreads.members)))
             count = lambda: self.job.engine.at(max(self.job.engine.now, handled), self.spreads.count, self.number, ticket, what)
             if self.workers:

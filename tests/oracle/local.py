@@ -49,11 +49,12 @@ class Lasgd:
         self.cost = self.way.over_nodes() if node else self.way.over_gpus()
         self.participants, self.there = schedule.get("participants", 1), len(self.workers)
         self.slowdown = Slowdown(point)
-        self.share = self.slowdown.share(*collectives.mean_parts(self.cost, self.way.sent(self.size)))
         self.layers = chunks(point, self.inside.positions if node else [])
         self.forward, self.backward, self.update, _ = profile(point["trace"], "tensor")
         self.gathering, self.free, self.moving = Collective(), 0.0, []
-        self.host = collectives.host(cluster, "per_collective_s")
+        whole = collectives.Merged(self.size, len(profile(point["trace"], point.get("granularity", "tensor"))[3]))
+        self.host = collectives.host_time(cluster, len(self.workers), whole)
+        self.share = self.slowdown.share(*collectives.mean_parts(self.cost, self.way.sent(self.size), self.host))
         empty = [[[] for _ in self.workers] for _ in range(6)]
         self.starts, self.begins, self.steps, self.blocked, self.inner, self.exposed = empty
 
@@ -98,7 +99,7 @@ class Lasgd:
                     now = yield from self.stand_still(rank, now, self.way.encode(self.size))
                     joined = self.gathering
                     joined.ranks.add(rank)
-                    joined.ready = max(joined.ready, now + self.host)
+                    joined.ready = max(joined.ready, now)
                 self.begins[rank].append(now)
             size = self.way.sent(self.size) if begins and not alone else 0
             self.steps[rank].append(Step(start, now, int(begins and not alone), size, mixed))
@@ -119,7 +120,7 @@ class Lasgd:
     def start_collective(self, now):
         if self.next_start() > now * (1 + TIE):
             return
-        seconds = sum(collectives.parts(self.point, self.cost, self.way.sent(self.size), len(self.moving)))
+        seconds = sum(collectives.parts(self.point, self.cost, self.way.sent(self.size), len(self.moving), self.host))
         self.gathering.end = self.free = now + seconds
         self.moving.append((now, self.free))
         self.gathering = Collective()

@@ -25,7 +25,7 @@ class Job:
         self.engine, count = self.network.engine(shared, turns=not shared and turns), len(self.workers)
         self.streams, self.waiting, self.blocked, self.exposed = [], [None] * count, [[] for _ in range(count)], [[] for _ in range(count)]
         self.starts = self.begins = [[0.0] for _ in range(count)]  # of steps; of what `iterations` counts
-        self.host, self.until = collectives.host(point["cluster"], "per_collective_s"), [0.0] * count  # until: hosts are busy
+        self.cluster = point["cluster"]
         self.known = 0  # of steps that all have begun
 
     def add(self, stream):
@@ -35,10 +35,8 @@ class Job:
     def post(self, rank, *collective):
         self.streams[0].post(rank, *collective)
 
-    def host_of(self, rank, action, *arguments):
-        """It spends its time on one post after the other, which counts then."""
-        self.until[rank] = max(self.engine.now, self.until[rank]) + self.host
-        self.engine.at(self.until[rank], action, *arguments)
+    def host_time(self, members, what):
+        return collectives.host_time(self.cluster, members, what)
 
     def wake(self, rank, stream, number):
         """It has ended there."""
@@ -119,8 +117,12 @@ def joined(job, point, make, mean_parts, members=None, channels=1, kind=Stream):
         latency, transfer = mean_parts(what)
         return latency * latency_factor(point, index, place), transfer
 
+    def share_of_line(what):
+        latency, transfer = mean_parts(what)
+        return job.slowdown.share(job.host_time(len(members), what) + latency, transfer)
+
     if fidelity == "alpha-beta":
-        make, share = Line(parts).make(members), lambda what: job.slowdown.share(*mean_parts(what))
+        make, share = Line(parts).make(members), share_of_line
     elif job.slowdown.by_traffic:
         share = shares(point, fidelity == "flow", make, members)
     else:
@@ -146,13 +148,14 @@ def shares(point, shared, make, members=None):
     usual = point | {"fidelity": "alpha-beta"}  # latencies are their means
 
     @functools.cache
-    def share(size):
+    def share(size, tensors):  # noqa: ARG001: tensors are part of the size
+        host = collectives.host_time(point["cluster"], len(members or range(collectives.workers(point))), size)
         latency, whole = (max(alone(usual, size, shared, make=some, members=members)) for some in (without_bytes(make), make))
         network = Network(usual)
         transfer = max(whole - latency, make(network, network.engine(shared), size, None).busiest())
-        return Slowdown(point).share(whole - transfer, transfer)
+        return Slowdown(point).share(host + whole - transfer, transfer)
 
-    return share
+    return lambda size: share(size, getattr(size, "tensors", 1))
 
 
 def run_synchronous(point, shared):
@@ -161,7 +164,7 @@ def run_synchronous(point, shared):
     if count > 1:
         tangent = None
         if point["schedule"]["name"].startswith("mg-wfbp"):
-            tangent = way.tangent(lambda size: max(alone(point, size, shared, make=way.make)))
+            tangent = synchronous.with_host(point, way.tangent(lambda size: max(alone(point, size, shared, make=way.make))), count)
         messages, encoding, decoding = synchronous.sending(point, way, tangent)
     forward, backward, update, _ = profile(point["trace"], point.get("granularity", "tensor"))
     layers, total = chunks(point, [position for position, _ in messages]), len(messages)
@@ -228,6 +231,7 @@ def run_rounds(point, shared):
     """lasgd whose ranks are GPUs."""
     way, size, tau = Compression(point, collectives.workers(point)), collectives.model_bytes(point), point["schedule"]["tau_max"]
     forward, backward, update, _ = profile(point["trace"], "tensor")
+    sent = collectives.Merged(way.sent(size), len(profile(point["trace"], point.get("granularity", "tensor"))[3]))
     layers, job, counts = chunks(point), single(point, shared, way.make), window.iterations(point)
     job.begins, posts = ([[] for _ in job.workers] for _ in range(2))  # posts: (how many, bytes), by step
 
@@ -245,8 +249,8 @@ def run_rounds(point, shared):
                 yield job.engine.now + way.encode(size)
                 joined, since = len(job.begins[rank]), 0
                 job.begins[rank].append(job.engine.now)
-                job.post(rank, joined, way.sent(size))
-            posts[rank].append((1, way.sent(size)) if begins else (0, 0))
+                job.post(rank, joined, sent)
+            posts[rank].append((1, sent) if begins else (0, 0))
             job.starts[rank].append(job.engine.now)
 
     job.run(program, *counts)

@@ -124,7 +124,7 @@ class Rank:
         size, ticket = self.units[unit].gradients, self.post(self.scatters, "reduce-scatter", self.units[unit].gradients)
         share = size / len(self.scatters.members) if ticket else size
         if ticket is not None and self.reduces is not None:
-            handled = self.job.until[self.rank] = max(self.job.engine.now, self.job.until[self.rank]) + self.job.host
+            handled = self.job.engine.now
 
         def reduce():
             number, what = next(self.counts[self.reduces]), ("all-reduce", share)

@@ -20,7 +20,7 @@ class Stream:
         self.ends, self.after = {rank: {} for rank in self.members}, {}  # after: what follows an end, by rank and number
 
     def post(self, rank, number, *rest):
-        self.job.host_of(rank, self.count, rank, number, *rest)
+        self.engine.at(self.engine.now, self.count, rank, number, *rest)
 
     def count(self, rank, number, what):
         self.posts[number] += 1
@@ -39,7 +39,8 @@ class Stream:
         self.spans[number][0] = self.engine.now
         self.entered[number] += 1
         self.underway[rank].add(number)
-        self.collectives[number].enter(rank)
+        host = self.job.host_time(len(self.members), what)
+        self.engine.at(self.engine.now + host, self.collectives[number].enter, rank) if host else self.collectives[number].enter(rank)
 
     def ended(self, rank, number):
         self.ends[rank][number] = self.spans[number][1] = self.engine.now

@@ -36,6 +36,17 @@ def groups(point, schedule):
     return posted(point, slices(point, None, schedule), schedule)
 
 
+def with_host(point, tangent, members):
+    """A start-up more."""
+    more = collectives.start_up(point["cluster"], members)
+
+    def at(size):
+        a, b = tangent(size)
+        return a + more, b
+
+    return at
+
+
 def sending(point, way, tangent):
     """What a step sends: (seconds after the start of backward, bytes) of each message, for how long a worker encodes and copies before it
     posts each, and for how long it decodes and copies when all have ended. `tangent`: the cost of a message, which decides on merging."""
@@ -43,7 +54,8 @@ def sending(point, way, tangent):
     messages = posted(point, sliced, point["schedule"])
     copies = [point["cluster"].get("copy_s_per_B", 0.0) * size * (len(group) > 1) for group, (_, size) in zip(sliced, messages)]
     before = [way.encode(size) + copy for (_, size), copy in zip(messages, copies)]
-    return [(position, way.sent(size)) for position, size in messages], before, sum(way.decode(size) for _, size in messages) + sum(copies)
+    sent = [(position, collectives.Merged(way.sent(size), len(group))) for group, (position, size) in zip(sliced, messages)]
+    return sent, before, sum(way.decode(size) for _, size in messages) + sum(copies)
 
 
 def sends(number, cycle):
@@ -57,8 +69,9 @@ def run(point):
     messages, encoding, decoding, way = [], [], 0.0, Compression(point, len(workers))
     if len(workers) > 1:
         cost = way.over_gpus()
-        messages, encoding, decoding = sending(point, way, way.tangent(cost))
-    shares = [slowdown.share(*collectives.mean_parts(cost, size)) for _, size in messages]
+        messages, encoding, decoding = sending(point, way, with_host(point, way.tangent(cost), len(workers)))
+    hosts = [collectives.host_time(point["cluster"], len(workers), size) for _, size in messages]
+    shares = [slowdown.share(*collectives.mean_parts(cost, size, host)) for (_, size), host in zip(messages, hosts)]
     layers = chunks(point, [position for position, _ in messages])
     cycle = point["schedule"].get("accumulate", 1)
     warmup, measured = iterations(point, cycle)
@@ -68,7 +81,8 @@ def run(point):
     for number in itertools.count():
         last = sends(number, cycle)
         now_sent = messages if last else []
-        costs = [collectives.parts(point, cost, size, number // cycle * len(messages) + index) for index, (_, size) in enumerate(now_sent)]
+        costs = [collectives.parts(point, cost, size, number // cycle * len(messages) + index, hosts[index])
+                 for index, (_, size) in enumerate(now_sent)]
         loads = [[0.0] * len(layers) for _ in workers]
         while True:  # which layers meet a busy channel: causality makes one more right in every round
             timed = [worker.chunks(number, dates[-1], layers, met, slowdown.factor, encoding if last else ())

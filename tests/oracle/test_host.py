@@ -19,6 +19,7 @@ from test_server_compression import BOTH
 from test_server_in_flight import Random
 
 LASGD = [{"name": "lasgd", "tau_max": tau, **form} for tau in (1, 4) for form in ({}, {"worker": "gpu"}, {"within_node": "blocking"})]
+PARTIAL = [{"name": "lasgd", "tau_max": 3, "participants": 0.6, **form} for form in ({}, {"worker": "gpu"})]
 
 
 def hosted(drawn, **seconds):
@@ -28,11 +29,16 @@ def hosted(drawn, **seconds):
 
 def hosts(rng, description, least=1e-5, most=2e-2):
     """Processors that take next to nothing, or as long as a step."""
-    return description | {"host": {key: least * (most / least) ** rng.random() for key in ("per_message_s", "per_collective_s")}}
+    return description | {"host": {key: least * (most / least) ** rng.random() for key in ("per_message_s", "per_collective_s", "per_rank_s")}}
+
+
+def by_tensor(rng, description):
+    """Where the oracle knows how many tensors are merged."""
+    return description | {"host": description["host"] | {"per_tensor_s": 10 ** rng.uniform(-5, -3)}}
 
 
 def fast_and_slow(rng, description):
-    return [hosts(rng, description), hosts(rng, description, 1e-2, 1e-1)]
+    return [by_tensor(rng, hosts(rng, description)), hosts(rng, description, 1e-2, 1e-1)]
 
 
 def synchronous(rng):
@@ -93,24 +99,34 @@ class Known(unittest.TestCase):
             self.assertEqual(expected(hosted(drawn, per_message_s=seconds))["communications_per_iteration"], count)
 
     def test_posts(self):
-        """Two all-reduces of 2.2 ms, posted after 3 and 4 ms, or both after 4, and 4 ms of update. Merging would pay, but does not
-        reckon with it."""
-        for name, seconds, milliseconds in (("wfbp", 0.4, 3.4 + 2 * 2.2), ("wfbp", 3, 3 + 2 * 3 + 2.2), ("s-sgd", 0.4, 4.4 + 2 * 2.2),
-                                            ("s-sgd", 3, 4 + 2 * 3 + 2.2), ("mg-wfbp", 4, 3 + 2 * 4 + 2.2),
-                                            ("mg-wfbp-optimal", 4, 3 + 2 * 4 + 2.2)):
-            self.over_collectives(milliseconds + 4, point({"name": name}, trace=TWO), seconds / 1000, communication_s=0.0044)
-        self.over_collectives(4 + 3 + 4.2 + 4, point({"name": "sync-easgd"}, trace=TWO), 3e-3, communication_s=0.0042)
+        """Two all-reduces of 2.2 ms, posted after 3 and 4 ms, or both after 4, and 4 ms of update. The host's time comes before each; one
+        of both takes 4.2, so that merging pays."""
+        for name, first, seconds in (("wfbp", 3, 0.4), ("wfbp", 3, 3), ("s-sgd", 4, 0.4), ("s-sgd", 4, 3)):
+            both = 2 * (seconds + 2.2)
+            self.over_collectives(first + both + 4, point({"name": name}, trace=TWO), seconds / 1000, communication_s=both / 1000)
+        for name, seconds in (("sync-easgd", 3), ("mg-wfbp", 4), ("mg-wfbp-optimal", 4)):
+            one = seconds + 4.2
+            self.over_collectives(4 + one + 4, point({"name": name}, trace=TWO), seconds / 1000, communication_s=one / 1000)
+
+    def test_ranks_and_tensors(self):
+        """Two ranks of 0.1 ms each; a tensor of 0.5, or two."""
+        each = {"per_rank_s": 1e-4, "per_tensor_s": 5e-4}
+        for name, milliseconds in (("wfbp", 3 + 2 * (0.2 + 0.5 + 2.2)), ("sync-easgd", 4 + 0.2 + 2 * 0.5 + 4.2)):
+            drawn = hosted(point({"name": name}, trace=TWO), **each)
+            self.check(milliseconds + 4, [expected(drawn)])
+            self.check(milliseconds + 4, [moving.expected(drawn, shared) for shared in (False, True)])
 
     def test_unequal_ranks(self):
-        """Rank 1 posts after 6 and 8 ms, and has posted after 9 and 12."""
+        """Rank 1 posts after 6 and 8 ms; the first all-reduce ends after 6 + 3 + 2.2."""
         late, one = {"slow": [{"ranks": "1", "factor": 2}]}, TWO | {"update_s": 0.0}
-        self.over_collectives(12 + 2.2, point({"name": "wfbp"}, trace=one, workers=late), 3e-3)
+        self.over_collectives(6 + 2 * (3 + 2.2), point({"name": "wfbp"}, trace=one, workers=late), 3e-3)
 
-    def test_the_slower_of_step_and_host(self):
-        """One collective a step, of 1.2 ms, while two of them may be under way."""
-        for seconds, milliseconds in ((2.9e-3, 3), (5e-3, 5)):
-            self.over_collectives(milliseconds, point({"name": "dts", "delay": 3}, iterations={"warmup": 9, "measured": 9}), seconds,
-                                  communication_s=0.0012)
+    def test_several_in_flight(self):
+        """A collective of 1.2 ms at each step of 3 ms, which is waited for three steps later. Hosts prepare several at a time, but one
+        after the other where only one is in flight."""
+        for seconds, in_flight, milliseconds in ((5e-3, "pipelined", 3), (9e-3, "pipelined", 3.4), (1.7e-3, "serial", 3), (2.9e-3, "serial", 4.1)):
+            drawn = point({"name": "dts", "delay": 3, "in_flight": in_flight}, iterations={"warmup": 9, "measured": 9})
+            self.over_collectives(milliseconds, drawn, seconds)
 
     def test_rounds(self):
         """All-reduces of 1.2 ms, beside steps of 3 ms."""
@@ -161,7 +177,7 @@ class ClosedForms(Comparison):
 
     def test_families(self):
         for seed, (family, (nodes, gpus)) in draws(enumerate((family, size) for family in (synchronous, delayed, lambda rng: compressing(
-                rng, LASGD) + LASGD) for size in ((2, 1), (5, 1), (3, 2)))):
+                rng, LASGD) + LASGD + PARTIAL) for size in ((2, 1), (5, 1), (3, 2)))):
             self.draw(seed, lambda rng: cluster(rng, nodes, gpus), family, all_reduce=ALGORITHMS[seed % 4])
 
     def test_channels(self):

@@ -6,7 +6,6 @@ from support import Case, cluster, scenario
 
 PIPELINED = {"name": "ps-sgd", "in_flight": "pipelined"}
 SERIAL = PIPELINED | {"within_node": "serial"}
-SOME = {"name": "lasgd", "tau_max": 2, "participants": 0.5}
 INSIDE = {"gpus_per_node": 2, "intra_node": {"bandwidth": "10GBps", "latency": "5us"}}
 
 
@@ -27,11 +26,6 @@ class Refused(Case):
         self.check(SERIAL, "/schedule/in_flight", **INSIDE)
         self.check(SERIAL)
         self.check(PIPELINED, **INSIDE)
-
-    def test_some_participants_of_hosts(self):
-        self.check(SOME, "/schedule/participants", host={"per_collective_s": 1e-4})
-        for schedule, seconds in ((SOME, 0), (SOME | {"participants": 1}, 1e-4)):
-            self.check(schedule, host={"per_collective_s": seconds, "per_message_s": 1e-4})
 
 
 if __name__ == "__main__":

@@ -454,9 +454,6 @@ class BadSchedule(Case):
              '/all_reduce: on regions alpha-beta fidelity supports only a ring; use "ring" instead of "by-region", or "per-message"'),
             (regions | {"fit": {"a_s": 1, "b_s_per_B": 1e-9, "nodes": 2, "algorithm": "ring"}}, {"all_reduce": "by-region"},
              '/all_reduce: the cluster\'s fit is of an all-reduce over all nodes; leave out "fit", or use "ring"'),
-            (cluster(host={"per_collective_s": 1e-3}), {"schedule": {"name": "lasgd", "tau_max": 2, "participants": 0.5}},
-             '/schedule/participants: an all-reduce in which not all ranks take part does not count the host\'s time; leave this or "per_collective_s" of the cluster\'s '
-             '"host" out'),
             (cluster(), {"schedule": {"name": "ps-sgd", "backup": 4}}, "/schedule/backup: a step needs a push of at least one of the 4 clients; use at most 3"),
             (cluster(), {"schedule": {"name": "ps-sgd", "backup": 1, "duplex": False}},
              '/schedule/backup: a late client pulls while it still pushes, which takes two channels; leave "duplex" or "backup" out'),

@@ -143,7 +143,8 @@ def changed(content, factor, change):
         times(cluster, factor, change)
     elif factor == "host":
         times(cluster["host"], "per_message_s", change)
-        times(cluster["host"], "per_collective_s", change)
+        for key in ("per_collective_s", "per_rank_s", "per_tensor_s"):
+            times(cluster["host"], key, change)
     elif factor == "servers":
         times(content["schedule"], "server_s_per_B", 1 / change)
         if isinstance(content["schedule"].get("compression"), dict):  # what is pulled is whole, so that nobody else decodes
@@ -210,7 +211,7 @@ def drawn_cluster(rng, kind):
         sizes, seconds = sorted(rng.sample(range(1000, 3000000), 4)), itertools.accumulate(rng.uniform(1e-4, 2e-2) for _ in range(4))
         content["fit"] = {"points": [list(point) for point in zip(sizes, seconds)], "nodes": rng.randint(2, 6), "algorithm": "ring"}
     for chance, changes in ((0.4, {"reduce_s_per_B": rng.uniform(1e-10, 2e-9)}), (0.3, {"copy_s_per_B": rng.uniform(1e-10, 1e-9)}),
-                            (0.3, {"host": {"per_message_s": rng.uniform(1e-5, 1e-3), "per_collective_s": rng.uniform(1e-5, 1e-3)}}),
+                            (0.3, {"host": {"per_message_s": rng.uniform(1e-5, 1e-3), "per_collective_s": rng.uniform(1e-5, 1e-3), "per_rank_s": 1e-4, "per_tensor_s": 2e-5}}),
                             (0.15, {"latency_cv": 0.3}), (0.1, {"protocol": {"rendezvous": True, "segments": 2}}),
                             (0.15, {"topology": rng.choice(["fat-tree", {"name": "tree", "arity": 2}])}), (0.1, {"nics": 2})):
         if rng.random() < chance:

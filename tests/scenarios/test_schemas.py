@@ -60,7 +60,7 @@ def kind_of(content):
 
 
 LINK = {"bandwidth": "10Gbps", "latency": 5e-5, "tcp_window": "1MiB", "connections": 4, "efficiency": 0.9, "latency_jitter": {"distribution": "lognormal", "cv": 0.1}, "x-mine": 1}
-FULL_CLUSTER = cluster(**{"$schema": "cluster.schema.json"}, source="made for a test", gpus_per_node=2, intra_node=LINK, nics=2, link=LINK, reduce_s_per_B=1e-12, copy_s_per_B=1e-12, host={"per_message_s": 1e-6, "per_collective_s": 1e-6},
+FULL_CLUSTER = cluster(**{"$schema": "cluster.schema.json"}, source="made for a test", gpus_per_node=2, intra_node=LINK, nics=2, link=LINK, reduce_s_per_B=1e-12, copy_s_per_B=1e-12, host={"per_message_s": 1e-6, "per_collective_s": 1e-6, "per_rank_s": 1e-6, "per_tensor_s": 1e-6},
                        topology="star", placement={"name": "random", "seed": 3}, protocol={"rendezvous": True, "segments": 2}, price_per_node_hour=2.5, latency_cv=0.1)
 WAN = {"between": ["a", "b"], "rtt": "96ms", "bandwidth": {"up": "523Mbps", "down": 1e8}, "tcp_window": 1000000, "connections": 2, "efficiency": 0.5,
        "latency_jitter": {"distribution": "empirical", "factors": [1, 2]}, "bandwidth_profile": [{"at_s": 1, "bandwidth": "1Gbps"}, {"at_s": 2, "bandwidth": {"up": 1e9, "down": 1e8}}],

@@ -246,8 +246,12 @@ Json draw_scenario(const ScheduleRow& row) {
                    {"seed", whole(0, 1 << 30)}};
   scenario["workers"] = workers(nodes * scenario["cluster"].value("gpus_per_node", 1));
   const bool is_partial = scenario["schedule"].value("participants", 1.0) < 1.0;
-  if (chance(0.2) && !is_partial)
-    scenario["cluster"]["host"] = {{"per_message_s", figure(1e-6, 1e-3)}, {"per_collective_s", figure(1e-6, 1e-3)}};
+  if (chance(0.2)) {
+    scenario["cluster"]["host"] = {{"per_message_s", figure(1e-6, 1e-3)},
+                                   {"per_collective_s", figure(1e-6, 1e-3)},
+                                   {"per_rank_s", figure(1e-7, 1e-4)},
+                                   {"per_tensor_s", figure(1e-7, 1e-4)}};
+  }
   if (messages) scenario["fidelity"] = chance(0.6) || is_partial ? "per-message" : "flow";
   if (messages) scenario["all_reduce"] = algorithms()[static_cast<std::size_t>(whole(0, static_cast<int>(algorithms().size()) - 1))].name;
   const bool is_flow = scenario["fidelity"] == "flow";

@@ -38,13 +38,13 @@ class ClosedFormEvent : public Event {
 
 }  // namespace
 
-std::optional<Moment> ClosedFormTransport::start(const Movement& movement, int /*lane*/, const Moment& now) {
+std::optional<Moment> ClosedFormTransport::start(const Movement& movement, int lane, const Moment& now) {
   const CollectiveTime time = cost_(movement);
   const auto part = [&](const Moment& start, Seconds length, bool is_latency) {
     return until_event(start, start.time + length,
                        [&](Seconds end, const Cause& before) { return new ClosedFormEvent(end, before, movement, is_latency, pieces_); });
   };
-  transferred_ = part(latest(part(now, time.latency, true), transferred_), time.transfer, false);
+  transferred_ = part(latest(part(prepared(movement, lane, now), time.latency, true), transferred_), time.transfer, false);
   return transferred_;
 }
 

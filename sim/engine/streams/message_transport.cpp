@@ -23,7 +23,12 @@ MessageTransport::~MessageTransport() = default;
 std::optional<Moment> MessageTransport::start(const Movement& movement, int lane, const Moment& now) {
   Run& run = begin(movement, now.time);
   run.equal_starts = run.equal_starts && now.time <= run.first_start * (1.0 + rounding);
-  run.run->start(lane, now);
+  const Moment released = prepared(movement, lane, now);
+  if (released.time == now.time) {
+    run.run->start(lane, now);
+  } else {
+    clock_.at(released.time, [&run, lane, released] { run.run->start(lane, released); });
+  }
   return std::nullopt;
 }
 
@@ -127,7 +132,7 @@ void MessageTransport::lane_ended(Ticket ticket, int lane, const Moment& now) {
   if (!run.first_end) run.first_end = now.time;
   if (run.run->has_ended()) {
     if (run.equal_starts && *run.first_end >= now.time * (1.0 - rounding)) {
-      const auto [known, is_new] = known_.try_emplace({run.movement.operation, run.movement.bytes(), run.latency_factor});
+      const auto [known, is_new] = known_.try_emplace({run.movement.operation, run.movement.bytes(), run.latency_factor, host_time(run.movement)});
       if (is_new) {
         known->second.length = now.time - run.first_start;
         if (now.cause) known->second.pieces = std::make_shared<const std::vector<PathPiece>>(trace_back(now, run.first_start));
@@ -142,7 +147,7 @@ void MessageTransport::lane_ended(Ticket ticket, int lane, const Moment& now) {
 
 std::optional<Moment> MessageTransport::recall(const Movement& movement, const Moment& now) {
   if (!options_.shortcuts || !options_.is_alone || options_.overlaps || !runs_.empty()) return std::nullopt;
-  const auto known = known_.find({movement.operation, movement.bytes(), latency_factor_(movement.ticket)});
+  const auto known = known_.find({movement.operation, movement.bytes(), latency_factor_(movement.ticket), host_time(movement)});
   if (known == known_.end() || known->second.length == Seconds(0)) return std::nullopt;
   return ended_as_before(now, now.time + known->second.length, known->second.pieces, movement.payload);
 }

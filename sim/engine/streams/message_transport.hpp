@@ -81,7 +81,7 @@ class MessageTransport : public Transport {
     Seconds length;
     std::shared_ptr<const std::vector<PathPiece>> pieces;  ///< where causes are recorded
   };
-  std::map<std::tuple<Operation, Bytes, double>, Known> known_;
+  std::map<std::tuple<Operation, Bytes, double, Seconds>, Known> known_;
 };
 
 }  // namespace syncopate

@@ -35,6 +35,20 @@ std::optional<Moment> RecurrenceTransport::start(const Movement& /*movement*/, i
 }
 
 void RecurrenceTransport::foresee(const Movement& movement, const Moments& starts, Moments& ends) {
+  if (!has_host()) return play(movement, starts, ends);
+  Indexed<Seconds> times;
+  Indexed<Cause> causes;
+  for (int lane = 0; lane < lanes_; ++lane) {
+    Moment start = prepared(movement, lane, starts[lane]);
+    times.push_back(start.time);
+    if (starts.have_causes()) causes.push_back(std::move(start.cause));
+  }
+  Moments released;
+  released.assign(std::move(times), std::move(causes));
+  play(movement, released, ends);
+}
+
+void RecurrenceTransport::play(const Movement& movement, const Moments& starts, Moments& ends) {
   const double latency_factor = latency_factor_(movement.ticket);
   Indexed<Seconds> times = this->ends(movement, latency_factor, starts.times());
   Indexed<Cause> causes;

@@ -33,6 +33,8 @@ class RecurrenceTransport : public Transport {
     Moments starts;  ///< by lane
   };
 
+  /// From when messages may go at each lane.
+  void play(const Movement& movement, const Moments& starts, Moments& ends);
   Event::Story tell(const Foreseen& foreseen, int lane, Seconds end);
   Indexed<Seconds> ends(const Movement& movement, double latency_factor, const std::vector<Seconds>& starts);
   /// The ends of a collective from some starts, relative to the first of these.

@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "collective/communicator.hpp"
 #include "collective/payload.hpp"
 #include "engine/clock/moment.hpp"
 #include "engine/streams/admission.hpp"
@@ -59,11 +60,27 @@ class Transport {
   /// `ended` is called for ends that were not known at the start.
   void when_ended(Ended ended) { ended_ = std::move(ended); }
 
+  /// From a collective's start at a lane, its host takes that time until the first message goes.
+  void prepare_by(const HostTime& host, const Communicator& members) {
+    host_ = host;
+    members_ = members;
+  }
+
  protected:
+  bool has_host() const { return !host_.is_zero(); }
+  Seconds host_time(const Movement& movement) const { return has_host() ? host_(*movement.payload, members_.size()) : Seconds(0); }
+  /// When the first message of a collective that starts at a lane may go.
+  Moment prepared(const Movement& movement, int lane, const Moment& start) const {
+    const Seconds time = host_time(movement);
+    if (time == Seconds(0)) return start;
+    return after(start, time, {.kind = PathClass::host, .worker = members_.rank(lane), .payload = &movement.payload});
+  }
   void ended(Ticket ticket, int lane, const Moment& now) const { ended_(ticket, lane, now); }
 
  private:
   Ended ended_;
+  HostTime host_;
+  Communicator members_ = Communicator(1);
 };
 
 /// The factor on the latencies of a collective.

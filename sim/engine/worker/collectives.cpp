@@ -32,19 +32,14 @@ Handle Collectives::post(const SharedPayload& payload, int round, const PostOpti
   PostedValues& posted = worker_.job().posted_values();
   if (!options.value.empty()) posted.post(stream.index(), handle.ticket, rank, options.value);
   if (worker_.is_recorded() && options.operation == Operation::broadcast) posted.expect(stream.index(), handle.ticket);
-  stream.post(rank, post, handled_by_host(payload, options.delay));
+  stream.post(rank, post, counts_at(payload, options.delay));
   tie(handle, {.before = worker_.now(), .after = worker_.now(), .delay = options.delay, .posts = true});
   return handle;
 }
 
-Moment Collectives::handled_by_host(const SharedPayload& payload, Seconds delay) {
-  const Seconds time = worker_.job().job().per_collective;
-  const auto handled = [&](const Moment& start, Seconds length) {
-    return length == Seconds(0) ? start : after(start, length, {.kind = PathClass::host, .worker = worker_.rank(), .payload = &payload});
-  };
-  if (time == Seconds(0)) return handled(worker_.moment(), delay);
-  host_ = handled(latest(worker_.moment(), host_), time);
-  return handled(host_, delay);
+Moment Collectives::counts_at(const SharedPayload& payload, Seconds delay) const {
+  if (delay == Seconds(0)) return worker_.moment();
+  return after(worker_.moment(), delay, {.kind = PathClass::host, .worker = worker_.rank(), .payload = &payload});
 }
 
 Handle Collectives::post_after(Handle before, Stream& stream, const Post& post, const PostOptions& options) {
@@ -53,11 +48,11 @@ Handle Collectives::post_after(Handle before, Stream& stream, const Post& post, 
   Stream& first = this->stream(before.stream);
   first.when_known(
       worker_.rank(), before.ticket,
-      [this, &first, &stream, before, handle, post, handled = handled_by_host(post.payload, options.delay)](const Moment& end) {
+      [this, &first, &stream, before, handle, post, counts = counts_at(post.payload, options.delay)](const Moment& end) {
         PostedValues& posted = worker_.job().posted_values();
         const Values mean = posted.mean(first.index(), before.ticket);
         if (!mean.empty()) posted.post(stream.index(), handle.ticket, worker_.rank(), mean);
-        stream.post(worker_.rank(), post, latest(end, handled));
+        stream.post(worker_.rank(), post, latest(end, counts));
       });
   return handle;
 }

@@ -69,15 +69,14 @@ class Collectives {
  private:
   /// Throws SimulationError when the job has no such row.
   Stream& stream(int row) const;
-  /// When the host has handled a post of now: it handles one after the other. `delay`: how much later the post counts besides.
-  Moment handled_by_host(const SharedPayload& payload, Seconds delay);
+  /// When a post of now counts, so much later.
+  Moment counts_at(const SharedPayload& payload, Seconds delay) const;
   Handle post_after(Handle before, Stream& stream, const Post& post, const PostOptions& options);
   /// Records where the program met a collective.
   void tie(Handle handle, Tie tie) const;
 
   WorkerState& worker_;
   std::vector<Stream*> streams_;
-  Moment host_;                    ///< the host is at work until then
   std::vector<Ticket> following_;  ///< by row: posts that follow other collectives
 };
 

@@ -1,0 +1,93 @@
+"""Do links of a kind have the bandwidth that published benchmarks got, and do results say how far these differ?"""
+import collections
+import csv
+import json
+import math
+import pathlib
+import statistics
+import unittest
+
+from support import Case, cluster, scenario
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+TABLE = ROOT / "scenarios/clusters/runs/link-efficiencies.csv"
+SHARES = ("low", "median", "high")
+
+
+def published():
+    """By kind and about nominal Gb/s ("any": all of the kind): the shares of the nominal bandwidth."""
+    found = collections.defaultdict(list)
+    with open(TABLE, newline="") as text:
+        for row in csv.DictReader(line for line in text if not line.startswith("#")):
+            gbps = 8 * float(row["nominal_GBps"])
+            speed = "any" if row["kind"] != "ethernet-tcp" else min((10, 30, 100), key=lambda near: abs(math.log(near / gbps)))
+            found[row["kind"], str(speed)].append(float(row["busbw_GBps"]) / float(row["nominal_GBps"]))
+    return found
+
+
+def quartiles(shares):
+    return statistics.quantiles(shares, n=4, method="inclusive") if len(shares) > 1 else 3 * shares
+
+
+class LinkKinds(Case):
+    def link(self, **keys):
+        """(what gets through in GB/s, notes)"""
+        done = self.run_scenario(scenario(cluster=cluster(nodes=2, link={"latency": 0} | keys), schedule={"name": "s-sgd"}, fidelity="per-message"), "--force")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        links = json.loads((self.folder / "out" / "results.json").read_text())["points"][0]["links"]
+        return links[0]["bandwidth_Bps"] / 1e9, done.stdout
+
+    def table(self):
+        lines = self.simctl("list", "link-kinds", "--markdown").stdout.splitlines()[2:]
+        rows = [[cell.strip().strip("`") for cell in line.strip("|").split("|")] for line in lines]
+        return {(kind, speed): (int(results), [float(share) for share in shares]) for kind, speed, results, *shares, _ in rows}
+
+    def test_quartiles_of_what_is_published(self):
+        expected, table = published(), self.table()
+        self.assertEqual(table.keys(), expected.keys())
+        page = (ROOT / "scenarios/CLUSTERS.md").read_text().replace("`", "")
+        self.assertIn(self.simctl("list", "link-kinds", "--markdown").stdout.replace("`", "").splitlines()[-1], page)
+        pooled = {("ethernet-tcp", "30"), ("ethernet-tcp", "100")}
+        lows = [(len(expected[key]), quartiles(expected[key])[0] * float(key[1])) for key in pooled]
+        low = sum(count * through for count, through in lows) / sum(count for count, _ in lows)
+        for key, shares in expected.items():
+            wanted = quartiles(shares)
+            if key in pooled:
+                wanted[0] = low / float(key[1])
+            self.assertEqual(table[key][0], len(shares), key)
+            for mine, theirs in zip(table[key][1], wanted):
+                self.assertAlmostEqual(mine, theirs, delta=1.1e-3, msg=key)
+
+    def test_what_gets_through(self):
+        table = self.table()
+        for name, index in (*zip(SHARES, range(3)), (None, 1)):
+            keys = {} if name is None else {"efficiency": name}
+            for kind in ("infiniband", "pcie4"):
+                self.assertAlmostEqual(self.link(kind=kind, bandwidth="100Gbps", **keys)[0], 12.5 * table[kind, "any"][1][index], places=9)
+            slow, middle, fast = (float(gbps) / 8 * table["ethernet-tcp", gbps][1][index] for gbps in ("10", "30", "100"))
+            for gbps, through in ((1, slow / 10), (10, slow), (20, (slow + middle) / 2), (30, middle), (65, (middle + fast) / 2), (400, fast)):
+                self.assertAlmostEqual(self.link(kind="ethernet-tcp", bandwidth=f"{gbps}Gbps", **keys)[0], through, places=9)
+        self.assertAlmostEqual(self.link(kind="infiniband", bandwidth="100Gbps", efficiency=0.5)[0], 6.25, places=9)
+
+    def test_notes(self):
+        """A note wherever a kind counts; another one where GPUs are as good as ideal."""
+        for keys, is_noted in (({"kind": "infiniband"}, True), ({"kind": "infiniband", "efficiency": "low"}, True), ({"kind": "infiniband", "efficiency": 0.9}, False),
+                               ({}, False)):
+            self.assertEqual("half of 16 published results for infiniband got 72% to 96%" in self.link(bandwidth="100Gbps", **keys)[1], is_noted)
+        for bandwidth, workers, is_noted in (("400Gbps", {}, True), ("1Mbps", {}, False), ("400Gbps", {"jitter": {"distribution": "lognormal", "cv": 0.001}}, False)):
+            done = self.run_scenario(scenario(cluster=cluster(nodes=2, link={"latency": 0, "bandwidth": bandwidth}), workers=workers), "--force")
+            self.assertEqual("above 95% efficiency" in done.stdout, is_noted, done.stdout)
+
+    def test_errors(self):
+        link = {"latency": 0, "bandwidth": "10Gbps"}
+        for keys, message in (({"kind": "infinband"}, '/cluster/link/kind: expected one of "efa", "ethernet-rdma", "ethernet-tcp"'), ({"kind": "infinband"}, 'did you mean "infiniband"?'),
+                              ({"kind": 3}, "/cluster/link/kind: expected"), ({"kind": "efa", "efficiency": "best"}, '/cluster/link/efficiency: expected a number, or "low", "median" or "high"'),
+                              ({"efficiency": "low"}, 'are those of a link\'s "kind", which it does not have; add it or use a number'),
+                              ({"kind": "efa", "efficiency": 1.5}, "/cluster/link/efficiency: expected a number"), ({"kind": "efa", "efficiency": None}, "/cluster/link/efficiency")):
+            done = self.run_scenario(scenario(cluster=cluster(link=link | keys)))
+            self.assertEqual(done.returncode, 3, keys)
+            self.assertIn(message, done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
