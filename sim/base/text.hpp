@@ -10,6 +10,9 @@
 
 namespace syncopate {
 
+/// "a,b" is two items; an empty text is one empty item.
+std::vector<std::string> split_at_commas(const std::string& list);
+
 /// The candidate that `word` most likely misspells: few edits relative to its length. Nullopt if there is none.
 std::optional<std::string> nearest(std::string_view word, const std::vector<std::string>& candidates);
 

@@ -285,6 +285,14 @@ std::shared_ptr<const Trace> Library::trace(const Field& field) {
   return trace;
 }
 
+std::shared_ptr<const Trace> Library::trace(const Field& field, double factor) {
+  const std::shared_ptr<const Trace> plain = trace(field);
+  if (factor == 1.0) return plain;
+  std::shared_ptr<const Trace>& found = scaled_[{plain, factor}];
+  if (!found) found = std::make_shared<const Trace>(scaled(*plain, factor));
+  return found;
+}
+
 Json Library::share_trace(Document document) {
   std::string digest = sha256(document.root()["trace"].dump());
   shared_.push_back({std::move(document), std::move(digest)});
@@ -367,7 +375,10 @@ Scenario read_scenario(const Document& document, Library& library, bool is_job) 
   Scenario scenario;
   fields.format("scenario/1", true);
   scenario.name = fields.at("name").name();
-  scenario.trace = library.trace(fields.at("trace"));
+  const Field trace = fields.at("trace");
+  constexpr double largest_factor = 1e3;
+  if (const auto factor = fields.find("trace_factor")) scenario.trace_factor = factor->number(1.0 / largest_factor, largest_factor);
+  scenario.trace = library.trace(trace, scenario.trace_factor);
   fields.at("cluster");
   scenario.cluster = read_cluster(document, "/cluster");
   if (const auto granularity = fields.find("granularity")) scenario.granularity = choose<GranularityRow>(*granularity, granularities).value;

@@ -27,6 +27,8 @@ class Library {
   void hold_platform(Document& document);
   /// The trace that `field` names or contains.
   std::shared_ptr<const Trace> trace(const Field& field);
+  /// The same with all times multiplied.
+  std::shared_ptr<const Trace> trace(const Field& field, double factor);
   /// Keeps a document whose `/trace` is a trace, shared by many scenarios. Returns the placeholder to put into their documents.
   Json share_trace(Document document);
   /// Digest of the JSON of the trace that `field` names or contains.
@@ -47,6 +49,7 @@ class Library {
   std::filesystem::path folder_;
   std::map<std::pair<FileKind, std::string>, Document> documents_;
   std::map<std::string, std::shared_ptr<const Trace>> traces_;
+  std::map<std::pair<std::shared_ptr<const Trace>, double>, std::shared_ptr<const Trace>> scaled_;
   std::map<std::string, std::string> trace_digests_;  ///< by file name
   std::vector<SharedTrace> shared_;                   ///< by number of the placeholder
 };

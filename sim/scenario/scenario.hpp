@@ -33,7 +33,8 @@ inline std::int64_t whole_cycles(std::int64_t steps, int cycle) { return (steps 
 /// One simulation, with all inputs read and validated. For several jobs on one network, it is the first job.
 struct Scenario {
   std::string name;
-  std::shared_ptr<const Trace> trace;
+  std::shared_ptr<const Trace> trace;  ///< with its times multiplied by `trace_factor`
+  double trace_factor = 1.0;
   Granularity granularity = Granularity::tensor;
   Cluster cluster;
   AllReduce all_reduce;

@@ -43,21 +43,11 @@ Json schedule_json(const ScheduleRow& row) {
   return schedule;
 }
 
-std::vector<std::string> split(const std::string& list) {
-  std::vector<std::string> items;
-  for (std::size_t begin = 0; begin <= list.size();) {
-    const std::size_t end = std::min(list.find(',', begin), list.size());
-    items.push_back(list.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return items;
-}
-
 std::vector<Json> read_schedules(const std::string& list) {
   std::vector<Json> chosen;
   std::vector<std::string> names;
   for (const ScheduleRow& row : schedules()) names.emplace_back(row.name);
-  for (const std::string& name : list == "all" ? names : split(list)) {
+  for (const std::string& name : list == "all" ? names : split_at_commas(list)) {
     const auto found = std::find(names.begin(), names.end(), name);
     if (found == names.end()) throw UsageError(fmt::format("--schedules: no schedule is called \"{}\"{}", name, did_you_mean(name, names)));
     const Json schedule = schedule_json(schedules()[static_cast<std::size_t>(found - names.begin())]);

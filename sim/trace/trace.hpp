@@ -67,6 +67,9 @@ struct Trace {
 /// Reads and validates a trace/1 document. Throws InputError.
 Trace read_trace(const Document& document, const std::string& pointer = "");
 
+/// The same trace with all times multiplied by `factor`, which its provenance then says.
+Trace scaled(const Trace& trace, double factor);
+
 /// The JSON object of a provenance, without empty fields.
 Json provenance_json(const Provenance& provenance);
 

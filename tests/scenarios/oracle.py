@@ -5,12 +5,15 @@ one GPU per node; `workers.slow` is the only disturbance.
 """
 
 import copy
+import csv
 import itertools
 import json
 import math
 import re
+import statistics
 from pathlib import Path
 
+PUBLISHED = Path(__file__).resolve().parents[2] / "scenarios/clusters/runs/link-efficiencies.csv"
 BITS_OR_BYTES = {"": 1, "B": 1, "Bps": 1, "bps": 1 / 8}
 MULTIPLES = {"": 1, "k": 1e3, "M": 1e6, "G": 1e9, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30}
 SECONDS = {"s": 1, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
@@ -47,6 +50,27 @@ def points(path):
         for pointer, value in [("/trace", scenario["trace"]), ("/cluster", scenario["cluster"]), *zip(sweep, values)]:
             put(point, pointer, value, Path(path).parent)
         yield point
+
+
+# Kinds of links (scenarios/CLUSTERS.md)
+
+
+def usual_share(link):
+    """Of a nominal bandwidth, in published benchmarks of the link's kind: the median; for TCP, of the rows near 10, 30 and 100 Gb/s, between which
+    bytes per second are interpolated."""
+    if "efficiency" in link or "kind" not in link:
+        return link.get("efficiency", 1.0)
+    with open(PUBLISHED, newline="") as text:
+        rows = [row for row in csv.DictReader(line for line in text if not line.startswith("#")) if row["kind"] == link["kind"]]
+    shares = [(8 * float(row["nominal_GBps"]), float(row["busbw_GBps"]) / float(row["nominal_GBps"])) for row in rows]
+    if link["kind"] != "ethernet-tcp":
+        return statistics.median(share for _, share in shares)
+    near = [(about, round(about * statistics.median(share for gbps, share in shares if about / 2 < gbps < 2 * about), 2)) for about in (10, 30, 100)]
+    gbps = quantity(link["bandwidth"]) * 8 / 1e9
+    for (slow, less), (fast, more) in itertools.pairwise([(0, 0), *near]):
+        if gbps <= fast:
+            return (less + (more - less) * (gbps - slow) / (fast - slow)) / gbps
+    return near[-1][1] / gbps
 
 
 # Trace (traces/README.md)
@@ -92,7 +116,7 @@ TERMS = {
 
 def cost(cluster, algorithm):
     """(a, b) of the cluster's all-reduce, from its links or carried from its fit."""
-    alpha, beta = quantity(cluster["link"]["latency"]), 1 / quantity(cluster["link"]["bandwidth"])
+    alpha, beta = quantity(cluster["link"]["latency"]), 1 / (usual_share(cluster["link"]) * quantity(cluster["link"]["bandwidth"]))
     gamma = cluster.get("reduce_s_per_B", 0.0)
     latencies, transfers, reductions = TERMS[algorithm](cluster["nodes"])
     if "fit" in cluster:  # scenarios/YOUR_CLUSTER.md

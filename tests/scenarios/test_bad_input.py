@@ -104,7 +104,7 @@ class BadScenario(Case):
             (scenario(sweep={"cluster/nodes": [4]}), '/sweep/cluster~1nodes: "cluster/nodes" is not a JSON pointer such as "/cluster/nodes"'),
             (scenario(sweep={"/a~2": [4]}), '/sweep/~1a~02: "/a~2" is not a JSON pointer: after ~ comes 0 or 1'),
             (scenario(sweep={"/sweep/x": [4]}), "/sweep/~1sweep~1x: this key cannot be swept"),
-            (scenario(sweep={"/nowhere": [4]}), '/nowhere: unknown key "nowhere"; known here: format, $schema, name, trace, cluster, granularity, fidelity, simgrid, all_reduce, schedule, channels, workers, '
+            (scenario(sweep={"/nowhere": [4]}), '/nowhere: unknown key "nowhere"; known here: format, $schema, name, trace, trace_factor, cluster, granularity, fidelity, simgrid, all_reduce, schedule, channels, workers, '
              "iterations, samples, epochs, seed, replicates, sweep, jobs, run (in point 0: /nowhere=4)"),
             (scenario(sweep={"/schedule/nmae": ["wfbp"]}), '/schedule/nmae: unknown key "nmae"; did you mean "name"? (in point 0: /schedule/nmae="wfbp")'),
             (scenario(sweep={"/name/x": [1]}), '/name: cannot set /name/x: there is no such place in "test" (in point 0: /name/x=1)'),
@@ -582,7 +582,7 @@ class BadCluster(Case):
             (cluster(link={"bandwidth": 1, "latency": -1}), f"/link/latency: {LATENCY}, got -1"),
             (cluster(link={"bandwidth": 1, "latency": "2 days"}), f'/link/latency: {LATENCY}, got "2 days"'),
             (cluster(link={"bandwidth": 1, "latency": "90000s"}), f'/link/latency: {LATENCY}, got "90000s"'),
-            (cluster(link=link | {"mtu": 1500}), '/link/mtu: unknown key "mtu"; known here: bandwidth, latency, tcp_window, connections, latency_jitter, efficiency'),
+            (cluster(link=link | {"mtu": 1500}), '/link/mtu: unknown key "mtu"; known here: bandwidth, latency, tcp_window, connections, latency_jitter, kind, efficiency'),
             (cluster(link=link | {"connections": 0}), "/link/connections: expected an integer >= 1, got 0"),
             (cluster(regions=two, wan=[wan[0] | {"connections": 1025}]), "/wan/0/connections: expected an integer <= 1024, got 1025"),
             (cluster(link=link | {"efficiency": 0}), "/link/efficiency: expected a number >= 1e-06, got 0"),

@@ -155,7 +155,7 @@ def together(schedule):
 
 
 JITTER = {"jitter": {"distribution": "uniform", "cv": 0.2}, "slow": [{"ranks": "0-1", "factor": 2}], "events": [{"kind": "pause", "rank": 1, "at_s": 1, "for_s": 5}], "overlap_slowdown": 0.05}
-FULL_SCENARIO = scenario(granularity="layer", fidelity="per-message", all_reduce="ring", channels=1, workers=JITTER, iterations={"warmup": 1, "measured": 3, "until": 0.1}, samples=1000, epochs=2.5,
+FULL_SCENARIO = scenario(trace_factor=1.5, granularity="layer", fidelity="per-message", all_reduce="ring", channels=1, workers=JITTER, iterations={"warmup": 1, "measured": 3, "until": 0.1}, samples=1000, epochs=2.5,
                          seed=7, replicates=2, sweep={"/cluster/nodes": [2, 4]})
 SIMGRID = scenario(fidelity="simgrid", simgrid={"network_model": "SMPI", "fair": False, "config": {"network/TCP-gamma": 1e6, "network/crosstraffic": True, "smpi/bw-factor": "0:1"}})
 RUN = {"steps": 1000, "failures": {"mtbf_per_gpu_h": 50, "kinds": [{"domain": "gpu", "weibull_shape": 2}, {"domain": "switch", "rate": 1}]}, "checkpoint": {"every": 600, "write_s": 60, "stall_s": 5},

@@ -8,6 +8,7 @@ import collections
 import csv
 import dataclasses
 import json
+import os
 import pathlib
 import statistics
 import subprocess
@@ -69,6 +70,7 @@ class Predictor:
         done = subprocess.run([self.simctl, *arguments], capture_output=True, text=True)
         if done.returncode != 0:
             raise RuntimeError(f"simctl {' '.join(map(str, arguments))}: {done.stderr.strip()}")
+        return done.stdout
 
     def trace(self, machine, batch, one):
         """A trace of the model on the device, whose iteration takes batch / one seconds."""
@@ -87,7 +89,8 @@ class Predictor:
                 gradient["bytes"] //= 2
         return trace
 
-    def iteration(self, row):
+    def write(self, row):
+        """The row's scenario."""
         machine, gpus = machine_of(row), int(row["gpus"])
         cluster = json.loads((ROOT / "scenarios/clusters" / f"{machine.cluster}.json").read_text()) | machine.changes
         per_node = min(gpus, machine.gpus_per_node)
@@ -98,9 +101,23 @@ class Predictor:
             scenario["all_reduce"] = {"name": "ring", "across": "gpus"}
         path = self.folder / "scenario.json"
         path.write_text(json.dumps(scenario))
-        self.call("run", path, "-o", self.folder / "out", "--force")
+        return path
+
+    def iteration(self, row):
+        self.call("run", self.write(row), "-o", self.folder / "out", "--force")
         with open(self.folder / "out" / "results.csv", newline="") as text:
             return float(next(csv.DictReader(text))["iteration_s"])
+
+    def calibrated(self, first, others):
+        """Errors of the others, if simctl calibrate knows the series' smallest row."""
+        machine, known = machine_of(first), f"1:{first['one']},{first['gpus']}:{first['measured']}"
+        path = self.write(first | {"gpus": str(max(machine.gpus_per_node, int(first["gpus"])))})
+        done = self.call("calibrate", path, "--measured", known, "--sizes", ",".join(row["gpus"] for row in others))
+        lines = done.split("samples per second of all GPUs\n")[1].split("\n\n")[0].splitlines()
+        # Columns end where the ruled header's titles do; what was measured is empty for the others.
+        column = lines[0].index("calibrated") + len("calibrated")
+        now = {line.split()[0]: float(line[:column].split()[-1]) for line in lines[2:]}
+        return [now[row["gpus"]] / float(row["measured"]) - 1 for row in others]
 
 
 def scale(value, factor):
@@ -131,23 +148,31 @@ def summary(errors):
     return [str(len(errors)), *figures]
 
 
+def series(rows):
+    """The smallest row of each series, and the others."""
+    found = collections.defaultdict(list)
+    for row in rows:
+        found[row["dataset"], row["what"], row["batch"]].append(row)
+    for some in found.values():
+        first, *others = sorted(some, key=lambda row: int(row["gpus"]))
+        if others:
+            yield first, others
+
+
 def scaled(rows):
     """Errors of what follows the smallest row of each series, as if predictions were scaled to that."""
-    series = collections.defaultdict(list)
-    for row in rows:
-        series[row["dataset"], row["what"], row["batch"]].append(row)
-    found = []
-    for some in series.values():
-        first, *others = sorted(some, key=lambda row: int(row["gpus"]))
-        found += [(1 + error(row)) / (1 + error(first)) - 1 for row in others]
-    return found
+    return [(1 + error(row)) / (1 + error(first)) - 1 for first, others in series(rows) for row in others]
 
 
 def table(header, rows):
     return "\n".join("| " + " | ".join(cells) + " |" for cells in [header, ["---"] * len(header), *rows]) + "\n"
 
 
-def page(head, rows):
+def row_of_calibrated(errors):
+    return "| " + " | ".join(["all, each series [calibrated](../../scenarios/CALIBRATE.md) with one GPU and its smallest row", *summary(errors)]) + " |\n"
+
+
+def page(head, rows, calibrated):
     groups = collections.defaultdict(list)
     for row in rows:
         groups[row["dataset"]].append(row)
@@ -155,7 +180,7 @@ def page(head, rows):
     overview = [[name, *summary(list(map(error, some)))] for name, some in groups.items()]
     overview += [["**all**", *summary(list(map(error, rows)))], ["all, each series scaled by its smallest row", *summary(scaled(rows))]]
     each = [[row["dataset"], row["what"], row["batch"], row["gpus"], f"{float(row['measured']):g}", f"{row['predicted']:.0f}", percent(error(row), "+")] for row in rows]
-    return head + table(["dataset", *header], overview) + "\n## Every row\n\nImages per second of all GPUs.\n\n" + table(
+    return head + table(["dataset", *header], overview) + calibrated + "\n## Every row\n\nImages per second of all GPUs.\n\n" + table(
         ["dataset", "what", "batch", "GPUs", "published", "predicted", "error"], each)
 
 
@@ -165,13 +190,17 @@ def main():
     parser.add_argument("-o", dest="output", type=pathlib.Path, default=HERE / PAGE, help="the page")
     parser.add_argument("--check", action="store_true", help="write nothing, fail if the page would change")
     options = parser.parse_args()
+    now = (HERE / PAGE).read_text()
     rows = published()
     with tempfile.TemporaryDirectory() as folder:
         predictor = Predictor(options.build.resolve(), pathlib.Path(folder))
         for row in rows:
             row["predicted"] = int(row["gpus"]) * float(row["batch"]) / predictor.iteration(row)
-    now = (HERE / PAGE).read_text()
-    text = page(now[:now.index(MARK) + len(MARK)], rows)
+        if options.check and "SYNCOPATE_SLOW" not in os.environ:
+            calibrated = next(line for line in now.splitlines(True) if "calibrated]" in line and line.startswith("| all"))
+        else:
+            calibrated = row_of_calibrated([one for first, others in series(rows) for one in predictor.calibrated(first, others)])
+    text = page(now[:now.index(MARK) + len(MARK)], rows, calibrated)
     if not options.check:
         options.output.write_text(text)
     elif now != text:

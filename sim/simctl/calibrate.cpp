@@ -1,0 +1,352 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <set>
+
+#include "advise/calibration.hpp"
+#include "base/indexed.hpp"
+#include "base/interruption.hpp"
+#include "base/processes.hpp"
+#include "base/project_files.hpp"
+#include "base/table.hpp"
+#include "base/terminal.hpp"
+#include "base/text.hpp"
+#include "run/point.hpp"
+#include "simctl/checked_output.hpp"
+#include "simctl/commands.hpp"
+#include "simctl/limits.hpp"
+
+namespace syncopate {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int most_gpus = 1 << 20;
+
+struct CalibrateOptions {
+  std::string scenario;
+  std::string measured;
+  std::string unit = "samples/s";
+  std::string sizes;
+  std::string out;
+  bool force = false;
+  std::vector<std::string> settings;
+  int jobs = 0;
+  LimitOptions limits;
+};
+
+/// The whole of a text as a number above 0.
+std::optional<double> positive(const std::string& text) {
+  std::size_t read = 0;
+  double number = 0.0;
+  try {
+    number = std::stod(text, &read);
+  } catch (const std::exception&) {
+    return std::nullopt;
+  }
+  const bool is_number = read == text.size() && std::isfinite(number) && number > 0.0;
+  return is_number ? std::optional(number) : std::nullopt;
+}
+
+std::optional<int> gpus_of(const std::string& text) {
+  const auto number = positive(text);
+  if (!number || *number > most_gpus || *number != std::floor(*number)) return std::nullopt;
+  return static_cast<int>(*number);
+}
+
+/// What was measured, by number of GPUs.
+std::map<int, double> read_measured(const std::string& text) {
+  std::map<int, double> measured;
+  for (const std::string& item : split_at_commas(text)) {
+    const std::size_t colon = item.find(':');
+    const auto gpus = colon == std::string::npos ? std::nullopt : gpus_of(item.substr(0, colon));
+    const auto value = colon == std::string::npos ? std::nullopt : positive(item.substr(colon + 1));
+    if (!gpus || !value) {
+      throw UsageError(
+          fmt::format("--measured {}: expected GPUS:VALUE with a whole number of GPUs and a value above 0, such as 1:384.9,8:2969", item));
+    }
+    if (const auto [known, is_new] = measured.emplace(*gpus, *value); !is_new && known->second != *value)
+      throw UsageError(fmt::format("--measured: {} and {} for {} GPUs contradict each other; give one of them, or their mean",
+                                   known->second, *value, *gpus));
+  }
+  return measured;
+}
+
+class Calibration {
+ public:
+  explicit Calibration(const CalibrateOptions& options)
+      : options_(options), limits_(read_limits(options.limits)), measured_(read_measured(options.measured)) {
+    if (!options.out.empty()) {
+      check_output(options.out, {});
+      if (!options.force && fs::exists(options.out))
+        throw UsageError(fmt::format("-o {}: there is such a file; choose another name, or overwrite it with --force", options.out));
+    }
+    for (const std::string& setting : options.settings) settings_.push_back(parse_setting(setting));
+    const Study study = read_study(options.scenario, settings_);
+    for (const auto& [pointer, value] : study.points.front().sweep) {
+      if (pointer != "/cluster/nodes") throw UsageError(fmt::format("the scenario sweeps {}; pin it with --set to what was run", pointer));
+    }
+    scenario_ = std::make_unique<Scenario>(study.points.front().scenario);
+    if (scenario_->jobs) throw UsageError("the scenario has several jobs; calibrate one that runs alone");
+    read_sizes(study);
+    check_units();
+  }
+
+  ExitCode calibrate() {
+    const InterruptionWatch watch;
+    scale_compute();
+    const std::vector<int> sizes = sizes_of_table();
+    before_ = simulate_sizes(sizes, settings_);
+    if (!runs_.empty()) {
+      fits_ = fit_causes(causes_of(*scenario_, runs_), runs_, others_, scaled_settings(),
+                         [this](const auto& questions) { return simulate(questions); });
+      if (fits_.empty()) fail_to_explain();
+      alike_ = count_alike(fits_);
+    } else {
+      scaled_ = simulate_sizes(sizes, scaled_settings());
+    }
+    print(sizes);
+    if (!options_.out.empty()) write();
+    return ExitCode::done;
+  }
+
+ private:
+  void read_sizes(const Study& study) {
+    const int gpus = scenario_->cluster.gpus_per_node;
+    if (!options_.sizes.empty()) {
+      for (const std::string& item : split_at_commas(options_.sizes)) {
+        const auto size = gpus_of(item);
+        if (!size) throw UsageError(fmt::format("--sizes {}: expected numbers of GPUs such as 16,32", item));
+        others_.push_back(*size);
+      }
+    } else {
+      std::set<int> swept;
+      for (const Point& point : study.points) swept.insert(point.scenario.cluster.workers());
+      others_.assign(swept.begin(), swept.end());
+    }
+    for (const auto& [size, value] : measured_) require_nodes("--measured", size, gpus);
+    for (const int size : others_) require_nodes("--sizes", size, gpus);
+  }
+
+  static void require_nodes(const char* option, int size, int gpus) {
+    if (size <= gpus || size % gpus == 0) return;
+    throw UsageError(fmt::format("{}: {} GPUs are not whole nodes of {}; give a multiple, or at most {}", option, size, gpus, gpus));
+  }
+
+  Seconds iteration_of(int gpus, double value) const {
+    return options_.unit == "s" ? Seconds(value) : Seconds(gpus * static_cast<double>(scenario_->trace->batch) / value);
+  }
+
+  double throughput(int gpus, Seconds iteration) const { return gpus * static_cast<double>(scenario_->trace->batch) / iteration.value; }
+
+  /// Seconds of one GPU's iteration by the trace.
+  Seconds compute() const {
+    const StepProfile profile = step_profile(*scenario_->trace, scenario_->granularity);
+    return profile.compute();
+  }
+
+  void check_units() const {
+    constexpr double doubtful = 20.0;
+    const auto& [gpus, value] = *measured_.begin();
+    const Seconds iteration = iteration_of(gpus, value);
+    const double ratio = std::max(iteration / compute(), compute() / iteration);
+    if (gpus == 1 && ratio > doubtful) {
+      throw UsageError(fmt::format(
+          "--measured {}:{}: in {} one GPU would take {} per iteration, and {} by the trace (batch {}); is --unit {} right?", gpus, value,
+          options_.unit, format_seconds(iteration), format_seconds(compute()), scenario_->trace->batch, options_.unit));
+    }
+  }
+
+  /// One GPU's run says how fast the trace's layers are. The others may not be faster.
+  void scale_compute() {
+    for (const auto& [gpus, value] : measured_) {
+      if (gpus > 1) runs_[gpus] = iteration_of(gpus, value);
+    }
+    const auto one = measured_.find(1);
+    if (one != measured_.end()) factor_ = iteration_of(1, one->second) / compute();
+    const Seconds least = factor_.value_or(1.0) * compute();
+    for (const auto& [gpus, iteration] : runs_) {
+      if (iteration >= (1.0 - noise_of_runs) * least) continue;
+      throw UsageError(
+          fmt::format("--measured {}:{}: that is {} per iteration, less than the {} that one GPU computes{}; check the batch (the trace's "
+                      "is {}) and the unit",
+                      gpus, measured_.at(gpus), format_seconds(iteration), format_seconds(least), factor_ ? "" : " by the trace",
+                      scenario_->trace->batch));
+    }
+  }
+
+  std::vector<Setting> scaled_settings() const {
+    std::vector<Setting> settings = settings_;
+    if (factor_) settings.push_back({"/trace_factor", *factor_ * scenario_->trace_factor, "calibrate"});
+    return settings;
+  }
+
+  std::vector<int> sizes_of_table() const {
+    std::set<int> sizes(others_.begin(), others_.end());
+    for (const auto& [gpus, value] : measured_) sizes.insert(gpus);
+    sizes.erase(1);
+    return {sizes.begin(), sizes.end()};
+  }
+
+  std::map<int, Seconds> simulate_sizes(const std::vector<int>& sizes, const std::vector<Setting>& settings) const {
+    std::vector<Question> questions;
+    for (const int gpus : sizes) questions.push_back({gpus, settings});
+    const std::vector<Seconds> answers = simulate(questions);
+    std::map<int, Seconds> found;
+    for (std::size_t i = 0; i < sizes.size(); ++i) found[sizes[i]] = answers[i];
+    return found;
+  }
+
+  std::vector<Seconds> simulate(const std::vector<Question>& questions) const {
+    std::vector<Study> studies;
+    for (const Question& question : questions) {
+      std::vector<Setting> settings = question.settings;
+      const int gpus = scenario_->cluster.gpus_per_node;
+      if (question.gpus < gpus) settings.push_back({"/cluster/gpus_per_node", question.gpus, "calibrate"});
+      settings.push_back({"/cluster/nodes", std::max(1, question.gpus / gpus), "calibrate"});
+      studies.push_back(read_study(options_.scenario, settings));
+    }
+    std::vector<const Point*> points;
+    for (const Study& study : studies) points.push_back(&study.points.front());
+    std::vector<Seconds> iterations(points.size());
+    std::string error;
+    simulate_points(
+        points, options_.jobs, [](int /*index*/) { return PointOptions(); },
+        [&](int i, const Outcome& outcome) {
+          if (outcome.ok) {
+            iterations[at(i)] = PointResult::unpack(outcome.result).metrics.iteration;
+          } else if (error.empty()) {
+            error = fmt::format("{} GPUs: {}", questions[at(i)].gpus, outcome.error);
+          }
+        },
+        InterruptionWatch::interrupted, {.limits = limits_});
+    if (InterruptionWatch::interrupted()) throw Interrupted();
+    if (!error.empty()) throw SimulationError(error);
+    return iterations;
+  }
+
+  [[noreturn]] void fail_to_explain() const {
+    std::vector<std::string> runs;
+    for (const auto& [gpus, iteration] : runs_)
+      runs.push_back(fmt::format("{} GPUs: {} measured, {} simulated", gpus, format_seconds(iteration), format_seconds(before_.at(gpus))));
+    throw SimulationError(
+        fmt::format("no cause by itself explains the runs ({}); check that batch, schedule, cluster and unit are those of the runs",
+                    fmt::join(runs, "; ")));
+  }
+
+  const Fitted& chosen() const {
+    return middle(fits_, alike_, others_.empty() ? runs_.rbegin()->first : *std::max_element(others_.begin(), others_.end()));
+  }
+
+  void print(const std::vector<int>& sizes) const {
+    if (factor_) {
+      display("one GPU: {} per iteration, {} by the trace, so /trace_factor is {}\n", format_seconds(iteration_of(1, measured_.at(1))),
+              format_seconds(compute()), rounded(*factor_ * scenario_->trace_factor, 4));
+    }
+    std::vector<Cells> table = {{"GPUs", "measured", "scenario", "calibrated", "range"}};
+    for (const int gpus : sizes) {
+      const auto rate = [&](Seconds iteration) { return rounded(throughput(gpus, iteration), 4); };
+      const auto measured = runs_.find(gpus);
+      const Seconds now = fits_.empty() ? scaled_.at(gpus) : chosen().iterations.at(gpus);
+      std::string range;
+      if (alike_ > 1) {
+        const auto less = [&](const Fitted& a, const Fitted& b) { return a.iterations.at(gpus) < b.iterations.at(gpus); };
+        const auto [first, last] = std::minmax_element(fits_.begin(), fits_.begin() + static_cast<std::ptrdiff_t>(alike_), less);
+        range = fmt::format("{} to {}", rate(last->iterations.at(gpus)), rate(first->iterations.at(gpus)));
+      }
+      table.push_back(
+          {fmt::format("{}", gpus), measured == runs_.end() ? "" : rate(measured->second), rate(before_.at(gpus)), rate(now), range});
+    }
+    display("\nsamples per second of all GPUs\n{}", format_table(table));
+    if (fits_.empty()) {
+      display("\nA run on several GPUs would show what else the scenario lacks.\n");
+      return;
+    }
+    print_causes();
+  }
+
+  void print_causes() const {
+    std::vector<Cells> table = {{"cause", "key", "value", "off by"}};
+    for (const Fitted& fit : fits_)
+      table.push_back({std::string(fit.cause.name), fit.cause.pointer, fit.cause.value(fit.amount).dump(), percent(fit.off)});
+    display("\n{}\n", format_table(table));
+    constexpr double poor = 0.05;
+    if (fits_.front().off > poor) {
+      display("The runs contradict each other as far as one cause explains them: the best leaves {}.\n", percent(fits_.front().off));
+    }
+    display(
+        "Chosen: {}.{}\n", chosen().cause.name,
+        alike_ == 1
+            ? ""
+            : fmt::format(" The runs do not tell the first {} apart; the range is that of all of them. A run on more GPUs would.", alike_));
+  }
+
+  /// The scenario with what was found. Names of files stay valid from the new place.
+  void write() const {
+    std::vector<Setting> settings = scaled_settings();
+    if (!fits_.empty()) settings.push_back({chosen().cause.pointer, chosen().cause.value(chosen().amount), "calibrate"});
+    Json json = read_study(options_.scenario, settings).document;
+    Json& about = json["x-calibrated"];
+    about = {{"command", "simctl calibrate"}, {"measured", options_.measured}, {"unit", options_.unit}};
+    if (!fits_.empty()) about["cause"] = chosen().cause.name;
+    for (std::size_t i = 0; i < alike_; ++i) {
+      about["as_good"].push_back(
+          {{"cause", fits_[i].cause.name}, {"key", fits_[i].cause.pointer}, {"value", fits_[i].cause.value(fits_[i].amount)}});
+    }
+    const fs::path folder = fs::path(options_.out).parent_path();
+    for (const auto& [key, kind] : {std::pair("trace", FileKind::trace), std::pair("cluster", FileKind::cluster)}) {
+      if (!json.contains(key) || !json[key].is_string()) continue;
+      const fs::path from = fs::path(options_.scenario == "-" ? "" : named_file(options_.scenario, {FileKind::scenario})).parent_path();
+      const fs::path file = named_file(json[key].get<std::string>(), {kind}, from);
+      json[key] = fs::proximate(file, folder.empty() ? fs::current_path() : folder).string();
+    }
+    write_checked(options_.out, pretty(json), false, options_.scenario, [&](const Document&) {});
+    display("{}: the calibrated scenario; run it: {}\n", options_.out, command_line({own_command(), "run", options_.out}));
+  }
+
+  const CalibrateOptions& options_;
+  Limits limits_;
+  std::map<int, double> measured_;
+  std::vector<Setting> settings_;
+  std::unique_ptr<Scenario> scenario_;
+  std::vector<int> others_;       ///< numbers of GPUs to predict
+  std::optional<double> factor_;  ///< on the trace's times
+  MeasuredRuns runs_;             ///< on several GPUs
+  std::map<int, Seconds> before_;
+  std::map<int, Seconds> scaled_;  ///< without runs on several GPUs
+  std::vector<Fitted> fits_;
+  std::size_t alike_ = 0;
+};
+
+}  // namespace
+
+void add_calibrate_command(CLI::App& app, ExitCode& code) {
+  const auto options = std::make_shared<CalibrateOptions>();
+  CLI::App* command = app.add_subcommand("calibrate", "Fit a scenario to runs of your own, and predict other numbers of GPUs");
+  command
+      ->add_option("SCENARIO", options->scenario,
+                   "scenario/1 file or its name, - is stdin; what it sweeps but for nodes is pinned with --set")
+      ->required();
+  command->add_option("--measured", options->measured, "GPUS:VALUE,...: what runs on so many GPUs took, such as 1:384.9,8:2969")
+      ->required();
+  command->add_option("--unit", options->unit, "of the values: samples/s, of all GPUs together, or s, per iteration")
+      ->check(CLI::IsMember({"samples/s", "s"}))
+      ->capture_default_str();
+  command->add_option("--sizes", options->sizes, "numbers of GPUs to predict, such as 16,32 (default: what the scenario sweeps)");
+  command->add_option("-o", options->out, "write the calibrated scenario into that file");
+  command->add_flag("--force", options->force, "overwrite the file");
+  command->add_option("-j,--jobs", options->jobs, "points that run at the same time (default: one per core)")->check(CLI::Range(1, 1024));
+  command->add_option("--set", options->settings, "POINTER=JSON: set a value of the scenario; at a swept pointer, pin it; may be repeated")
+      ->allow_extra_args(false);
+  add_limit_options(*command, options->limits, "a point");
+  command->footer("Example: simctl calibrate quickstart --set '/schedule={\"name\":\"fusion\"}' --measured 1:800,8:4700 --sizes 16,32");
+  command->callback([options, &code] { code = Calibration(*options).calibrate(); });
+}
+
+}  // namespace syncopate
