@@ -3,6 +3,7 @@
 import csv
 import io
 import itertools
+import json
 import unittest
 from unittest import mock
 
@@ -210,6 +211,55 @@ class Table(Browser):
             self.script("const filter = document.getElementById('table-filter'); filter.value = arguments[0]; filter.dispatchEvent(new Event('input'))", words)
             shown = min(100, len(found))
             self.assertEqual((len(self.rows()), self.find("#table-shown").text), (shown, f"Rows 1 to {shown} of {len(found)} (10000 without the filter)"))
+
+
+class ManySlices(Browser):
+    """Is all of a long timeline drawn, before and after another point is chosen?"""
+    LANES = 8
+
+    def timeline(self, row, slices):
+        """Lanes that messages fill without a gap."""
+        length, each = row["iteration_s"], slices // self.LANES
+        events = [{"ph": "M", "pid": lane, "name": "process_name", "args": {"name": f"rank {lane}"}} for lane in range(self.LANES)]
+        for lane in range(self.LANES):
+            events.append({"ph": "X", "pid": lane, "tid": 1, "cat": "step", "name": "step", "ts": 0, "dur": length * 1e6, "args": {"iteration": 0}})
+            events += [{"ph": "X", "pid": lane, "tid": 2, "cat": "collective", "name": f"g{index % 5}", "ts": index * length * 1e6 / each, "dur": length * 1e6 / each,
+                        "args": {"iteration": 0, "bytes": 8}} for index in range(each)]
+        about = {key: row[key] for key in ("point", "model", "cluster", "schedule", "nodes")} | {"window_open_s": 0, "window_close_s": length}
+        (self.out / f"timeline-{row['point']}.json").write_text(json.dumps({"displayTimeUnit": "ms", "otherData": about, "traceEvents": events}))
+
+    def drawn(self):
+        """The share of the lanes' pixels that are coloured."""
+        self.await_frame()
+        return self.script("""
+            const {chart} = syncopate.charts["timeline-chart"];
+            const canvas = chart.getRenderedCanvas({pixelRatio: 1, backgroundColor: "#fff"});
+            const {x, y, width, height} = chart.getModel().getComponent("grid").coordinateSystem.getRect();
+            const pixels = canvas.getContext("2d").getImageData(x, y, width, height).data;
+            let coloured = 0;
+            for (let at = 0; at < pixels.length; at += 4) {
+              if (Math.max(pixels[at], pixels[at + 1], pixels[at + 2]) - Math.min(pixels[at], pixels[at + 1], pixels[at + 2]) > 40) ++coloured;
+            }
+            return coloured / (width * height);""")
+
+    def test_drawn_pixels(self):
+        rows = samples.grid(("10gbe",))
+        for slices in (100, 5000, 50000):
+            with self.subTest(slices):
+                self.out = samples.write(self.tmp / f"out{slices}", rows)
+                for row in rows[:2]:
+                    self.timeline(row, slices)
+                self.open(self.out)
+                names = self.choices("timeline-point")
+                self.find("#timeline-whole").click()  # of 50,000, as much as the page holds
+                before = self.drawn()
+                lanes = self.script("return syncopate.timeline.rows.length")
+                self.assertGreater(before, 0.7 * self.LANES / lanes)
+                self.choose("timeline-point", names[1])
+                self.find("#timeline-whole").click()
+                self.assertAlmostEqual(self.drawn(), before, delta=0.02)
+                self.find("#timeline-in").click()
+                self.assertGreater(self.drawn(), 0.7 * self.LANES / lanes)
 
 
 class TimelineAndExplanation(Browser):

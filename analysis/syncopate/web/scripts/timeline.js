@@ -175,7 +175,7 @@ function laneNames() {
 function slicesSeries() {
   const items = slicesInSight(Math.max(200, charts["timeline-chart"].chart.getWidth() - leftOfLanes()));
   return {
-    id: "slices", type: "custom", clip: true, encode: {x: [1, 2], y: 0}, data: items,
+    id: "slices", type: "custom", clip: true, progressive: 0, encode: {x: [1, 2], y: 0}, data: items,
     renderItem: (params, api) => drawSlice(items[params.dataIndex], params.coordSys, api),
   };
 }
