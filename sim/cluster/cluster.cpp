@@ -179,6 +179,7 @@ int read_gpus(Object& fields, Cluster& cluster) {
     const ReadLink read = read_link(*link);
     cluster.intra_node = read.link;
     cluster.intra_kind = read.kind;
+    cluster.intra_efficiency = read.efficiency;
   }
   if (!field) return 1;
   const int gpus = static_cast<int>(field->integer(1, most_gpus));
@@ -351,6 +352,36 @@ void scale_fits(Cluster& cluster, double latency, double bandwidth) {
 bool implies_link(const Cluster& cluster) {
   if (!cluster.is_fitted()) return true;
   return link_of_first_fit(cluster).beta >= SecondsPerByte(0);
+}
+
+namespace {
+
+bool is_usual(const std::optional<LinkKind>& kind, double efficiency) {
+  return kind && efficiency == kind->median && kind->low < kind->high;
+}
+
+}  // namespace
+
+bool has_usual_share(const Cluster& cluster) {
+  return !cluster.is_fitted() &&
+         (is_usual(cluster.link_kind, cluster.link_efficiency) || is_usual(cluster.intra_kind, cluster.intra_efficiency));
+}
+
+Cluster with_share(const Cluster& cluster, double LinkKind::*share) {
+  Cluster other = cluster;
+  if (is_usual(cluster.link_kind, cluster.link_efficiency)) {
+    other.link_efficiency = (*cluster.link_kind).*share;
+    const double factor = other.link_efficiency / cluster.link_efficiency;
+    other.link.bandwidth = factor * other.link.bandwidth;
+    for (auto& [node, changes] : other.node_changes) {
+      for (Change<Rate>& change : changes) change.value = factor * change.value;
+    }
+  }
+  if (is_usual(cluster.intra_kind, cluster.intra_efficiency)) {
+    other.intra_efficiency = (*cluster.intra_kind).*share;
+    other.intra_node.bandwidth = other.intra_efficiency / cluster.intra_efficiency * other.intra_node.bandwidth;
+  }
+  return other;
 }
 
 bool draws_latencies(const Cluster& cluster) {

@@ -57,6 +57,7 @@ struct Cluster {
   Link link;                             ///< between two nodes; on regions, between two nodes of one region
   double link_efficiency = 1.0;          ///< the share of its nominal bandwidth that `link` has
   std::optional<LinkKind> link_kind{};   ///< that tells the efficiency of `link`, if one does
+  double intra_efficiency = 1.0;         ///< of `intra_node`, likewise
   std::optional<LinkKind> intra_kind{};  ///< of `intra_node`
   /// By node: the new bandwidths of its own link, in both directions, where these change with time.
   std::map<int, std::vector<Change<Rate>>> node_changes{};
@@ -85,6 +86,12 @@ struct Cluster {
   /// One worker per GPU.
   int workers() const { return nodes * gpus_per_node; }
 };
+
+/// Whether some link has its kind's usual efficiency, of which there is more than one.
+bool has_usual_share(const Cluster& cluster);
+
+/// The cluster with another share of the nominal bandwidth, such as &LinkKind::low, where a link has its kind's usual one.
+Cluster with_share(const Cluster& cluster, double LinkKind::*share);
 
 /// Whether latencies of links or of collectives are random.
 bool draws_latencies(const Cluster& cluster);

@@ -111,13 +111,41 @@ PointResult simulate_until(const Point& point, const PointOptions& options, cons
 
 }  // namespace
 
-PointResult simulate_point(const Point& point, const PointOptions& options, const std::optional<WindowLengths>& lengths) {
+namespace {
+
+PointResult simulate_as_given(const Point& point, const PointOptions& options, const std::optional<WindowLengths>& lengths) {
   const Scenario& scenario = point.scenario;
   if (scenario.measures_until()) return simulate_until(point, options, lengths);
   PointResult result = simulate_once(point, options);
   const bool may_go_on = !scenario.jobs && !scenario.has_events() && (scenario.chooses_window || scenario.until);
   if (scenario.is_sample() || !result.iteration_half || !may_go_on) return result;
   return simulate_until(point, with_first_iterations(scenario, options), lengths);
+}
+
+/// The time over the slower and the faster quartile of links of the cluster's kinds; null where a simulation fails.
+Json range_of(const Point& point, const PointOptions& options) {
+  Json range = Json::object();
+  Point other = point;
+  for (const auto& [name, share] : {std::pair("fast_s", &LinkKind::high), std::pair("slow_s", &LinkKind::low)}) {
+    other.scenario.cluster = with_share(point.scenario.cluster, share);
+    try {
+      range[name] = simulate_as_given(other, options.without_files(), {}).metrics.iteration.value;
+    } catch (const SimulationError&) {
+      return nullptr;
+    }
+  }
+  return range;
+}
+
+}  // namespace
+
+PointResult simulate_point(const Point& point, const PointOptions& options, const std::optional<WindowLengths>& lengths) {
+  PointResult result = simulate_as_given(point, options, lengths);
+  const Scenario& scenario = point.scenario;
+  const bool may_have_range = !scenario.jobs && !scenario.run && scenario.fidelity != Fidelity::simgrid && replicates_of(scenario) == 1;
+  if (!options.range || !may_have_range || !has_usual_share(scenario.cluster)) return result;
+  if (const Json range = range_of(point, options); !range.is_null()) result.details["usual_range"] = range;
+  return result;
 }
 
 namespace {

@@ -26,6 +26,8 @@ struct PointOptions {
 
   std::string paje{};  ///< file for SimGrid's own tracing of a process's only simulation, in fidelity `simgrid`; "": none
 
+  bool range = false;  ///< how long it takes over the slower and the faster of usual networks is wanted, where that is known
+
   double most_steps = std::numeric_limits<double>::infinity();  ///< gradient steps of all simulated workers, in each simulation
 
   /// The same for a simulation of which only the figures are wanted.

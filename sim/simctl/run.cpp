@@ -218,7 +218,8 @@ class StudyRun {
   }
 
   PointOptions point_options(int index) const {
-    PointOptions point = {.shortcuts = !options_.no_symmetry};
+    constexpr std::size_t few = 12;  // points: a range takes two more simulations of each
+    PointOptions point = {.shortcuts = !options_.no_symmetry, .range = study_.points.size() <= few};
     if (timeline_points_[place(index)]) point.timeline = view_;
     if (recorded_points_[place(index)]) point.dataflow = read_optimizer(options_.optimizer);
     return point;

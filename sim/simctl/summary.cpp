@@ -55,6 +55,14 @@ std::string other_time(const Goodput& goodput) {
                      percent(goodput.degraded_share));
 }
 
+/// Over the faster to the slower of usual networks; empty if unknown.
+std::string usual_range(const Row& row) {
+  if (!row.details.contains("usual_range")) return "";
+  const Json& range = row.details["usual_range"];
+  return fmt::format("{} to {}", format_seconds(Seconds(range["fast_s"].get<double>())),
+                     format_seconds(Seconds(range["slow_s"].get<double>())));
+}
+
 std::string figures(const Row& row) {
   const Metrics& m = row.metrics;
   const auto line = [](const char* what, const std::string& value) { return fmt::format("  {:<28}{}\n", what, value); };
@@ -62,6 +70,7 @@ std::string figures(const Row& row) {
   return fmt::format("{} on {} x {}{}:\n", row.schedule, row.nodes, row.cluster, row.all_reduces ? ", " + row.all_reduce : "") +
          line("iteration", fmt::format("{} (median {}, 95% {})", format_seconds(m.iteration), format_seconds(m.iteration_p50),
                                        format_seconds(m.iteration_p95))) +
+         (usual_range(row).empty() ? "" : line("usual networks", usual_range(row))) +
          (row.is_sample ? line("95% interval of its mean", interval(row)) : "") + line("compute", part(m.compute)) +
          line("wait", part(m.wait)) + line("exposed communication", part(m.exposed_communication)) +
          line("communications/iteration", rounded(m.communications_per_iteration, 4)) +
@@ -88,6 +97,8 @@ std::string point_by_point(const std::vector<Row>& rows) {
   const bool uncertain = std::any_of(rows.begin(), rows.end(), [](const Row& row) { return row.is_sample; });
   table.front().emplace_back("iteration");
   if (uncertain) table.front().emplace_back("+- (95%)");
+  const bool ranges = std::any_of(rows.begin(), rows.end(), [](const Row& row) { return row.details.contains("usual_range"); });
+  if (ranges) table.front().emplace_back("usual networks");
   const bool runs = has_any_run(rows);
   if (runs) table.front().insert(table.front().end(), {"run", "effective"});
   const Cells titles = {"compute", "wait", "exposed", "comms/iter", "speedup", "efficiency"};
@@ -99,6 +110,7 @@ std::string point_by_point(const std::vector<Row>& rows) {
     for (const auto& [pointer, value] : row.sweep) line.emplace_back(value_label(value));
     line.emplace_back(m.iteration);
     if (uncertain) line.emplace_back(row.interval ? percent(row.half_width()) : row.is_sample ? "?" : "");
+    if (ranges) line.emplace_back(usual_range(row));
     if (runs) line.insert(line.end(), {row.goodput ? hours(row) : "-", effective_time(row)});
     const Cells figures = {m.compute,
                            m.wait,
@@ -110,8 +122,9 @@ std::string point_by_point(const std::vector<Row>& rows) {
     if (stale) line.emplace_back(rounded(m.staleness_mean, 3));
     table.push_back(line);
   }
-  return format_table(table, {.expendable = {"comms/iter", "staleness", "wait", "compute", "speedup", "exposed", "+- (95%)"},
-                              .elsewhere = "results.csv has all of it (-o DIR)"});
+  return format_table(table,
+                      {.expendable = {"comms/iter", "staleness", "wait", "compute", "usual networks", "speedup", "exposed", "+- (95%)"},
+                       .elsewhere = "results.csv has all of it (-o DIR)"});
 }
 
 /// A line per point and job.

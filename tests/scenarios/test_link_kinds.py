@@ -69,6 +69,30 @@ class LinkKinds(Case):
                 self.assertAlmostEqual(self.link(kind="ethernet-tcp", bandwidth=f"{gbps}Gbps", **keys)[0], through, places=9)
         self.assertAlmostEqual(self.link(kind="infiniband", bandwidth="100Gbps", efficiency=0.5)[0], 6.25, places=9)
 
+    def iteration(self, *options):
+        done = self.simctl("run", "scenario.json", "--quiet", "--format", "json", *options)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        points = json.loads(done.stdout)["points"]
+        return points[0]["iteration_s"], points[0].get("usual_range")
+
+    def test_range(self):
+        """As long as with the shares of both quartiles, for few points whose links have usual shares."""
+        link, inside = {"kind": "infiniband", "latency": "5us", "bandwidth": "10Gbps"}, {"kind": "pcie3", "latency": 0, "bandwidth": "15GBps"}
+        for changes, links in (({"link": link}, ["link"]), ({"link": link, "gpus_per_node": 2, "intra_node": inside}, ["link", "intra_node"]),
+                               ({"link": link | {"efficiency": 0.5}, "gpus_per_node": 2, "intra_node": inside}, ["intra_node"]),
+                               ({"link": link, "node_links": [{"nodes": "1", "bandwidth_profile": [{"at_s": 0, "bandwidth": "5Gbps"}]}]}, ["link"])):
+            for schedule in ({"name": "wfbp"}, {"name": "mg-wfbp"}, {"name": "ps-sgd"}):
+                (self.folder / "scenario.json").write_text(json.dumps(scenario(cluster=cluster(**changes), schedule=schedule)))
+                _, both = self.iteration()
+                for end, share in (("fast_s", "high"), ("slow_s", "low")):
+                    told, _ = self.iteration(*(word for name in links for word in ("--set", f'/cluster/{name}/efficiency="{share}"')))
+                    self.assertAlmostEqual(both[end] / told, 1, places=9)
+        for changes in ({"replicates": 2, "workers": {"jitter": {"distribution": "lognormal", "cv": 0.1}}}, {"sweep": {"/seed": list(range(13))}}):
+            (self.folder / "scenario.json").write_text(json.dumps(scenario(cluster=cluster(link=link)) | changes))
+            self.assertIsNone(self.iteration()[1])
+        (self.folder / "scenario.json").write_text(json.dumps(scenario(cluster=cluster(link=link | {"efficiency": "high"}))))
+        self.assertIsNone(self.iteration()[1])
+
     def test_notes(self):
         """A note wherever a kind counts; another one where GPUs are as good as ideal."""
         for keys, is_noted in (({"kind": "infiniband"}, True), ({"kind": "infiniband", "efficiency": "low"}, True), ({"kind": "infiniband", "efficiency": 0.9}, False),
