@@ -50,7 +50,10 @@ std::vector<std::map<int, Seconds>> simulate_all(const std::vector<std::pair<con
   std::vector<Question> questions;
   for (const auto& [cause, amount] : amounts) {
     for (const int gpus : sizes) {
-      Question& question = questions.emplace_back(Question{gpus, settings});
+      Question& question = questions.emplace_back(Question{gpus, {}});
+      for (const Setting& setting : settings) {  // the cause replaces them
+        if (!is_at_or_above(cause->pointer, setting.pointer)) question.settings.push_back(setting);
+      }
       question.settings.push_back({cause->pointer, cause->value(amount), "calibrate"});
     }
   }
@@ -65,20 +68,21 @@ std::vector<std::map<int, Seconds>> simulate_all(const std::vector<std::pair<con
 std::vector<SlowdownCause> causes_of(const Scenario& scenario, const MeasuredRuns& runs) {
   const Cluster& cluster = scenario.cluster;
   const int most_gpus = runs.rbegin()->first;
-  const bool has_network = most_gpus > cluster.gpus_per_node && !cluster.is_fitted() && !cluster.platform;
-  const bool has_collectives = scenario.schedule.traffic.has_collectives() && !scenario.schedule.traffic.has_partial_collectives();
+  const bool has_network = most_gpus > cluster.gpus_per_node && !cluster.is_fitted() && !cluster.platform && !cluster.regions;
   constexpr double percent = 0.01;
   constexpr double milliseconds = 1e-3;
-  std::vector<SlowdownCause> causes = {{"GPUs that are not equally fast", "/workers/jitter", 20 * percent, as_jitter},
+  std::vector<SlowdownCause> causes = {{"steps that are not equally long", "/workers/jitter", 20 * percent, as_jitter},
                                        {"compute that is slower beside communication", "/workers/overlap_slowdown", 1.0, as_number}};
-  if (has_collectives) {
+  if (scenario.schedule.traffic.servers)
+    causes.push_back({"servers' time per message", "/cluster/host/per_message_s", 10 * milliseconds, as_number});
+  if (scenario.schedule.traffic.has_collectives()) {
     causes.push_back({"hosts' time per collective", "/cluster/host/per_collective_s", 10 * milliseconds, as_number});
     causes.push_back({"hosts' time per tensor", "/cluster/host/per_tensor_s", 10 * milliseconds, as_number});
     if (runs.size() > 1) causes.push_back({"hosts' time per rank", "/cluster/host/per_rank_s", milliseconds, as_number});
   }
-  if (has_network) causes.push_back({"a network that delivers less", "/cluster/link/efficiency", 20.0, as_efficiency});
+  if (has_network) causes.push_back({"the share that the network delivers", "/cluster/link/efficiency", 20.0, as_efficiency});
   if (!has_network && cluster.gpus_per_node > 1) {
-    causes.push_back({"links inside nodes that deliver less", "/cluster/intra_node/efficiency", 20.0, as_efficiency});
+    causes.push_back({"the share that links inside nodes deliver", "/cluster/intra_node/efficiency", 20.0, as_efficiency});
   }
   return causes;
 }
@@ -99,7 +103,7 @@ std::vector<Fitted> fit_causes(const std::vector<SlowdownCause>& causes, const M
     if (without > noise_of_runs || excess(runs, at_ends[2 * i + 1]) < 0.0) continue;
     searches.push_back({causes[i], 0.0, without > 0.0 ? 0.0 : causes[i].most});  // nothing is lost: as little of it as can be
   }
-  constexpr int halvings = 16;
+  constexpr int halvings = 24;
   for (int i = 0; i < halvings && !searches.empty(); ++i) {
     std::vector<std::pair<const SlowdownCause*, double>> amounts;
     for (const Search& search : searches) amounts.emplace_back(&search.cause, search.middle());
@@ -117,6 +121,8 @@ std::vector<Fitted> fit_causes(const std::vector<SlowdownCause>& causes, const M
   std::vector<Fitted> fits;
   for (std::size_t i = 0; i < searches.size(); ++i)
     fits.push_back({searches[i].cause, searches[i].middle(), root_mean_square(runs, found[i]), found[i]});
+  if (std::any_of(fits.begin(), fits.end(), [](const Fitted& fit) { return fit.amount > 0.0; }))
+    std::erase_if(fits, [](const Fitted& fit) { return fit.amount == 0.0; });
   std::stable_sort(fits.begin(), fits.end(), [](const Fitted& a, const Fitted& b) { return a.off < b.off; });
   return fits;
 }

@@ -363,8 +363,8 @@ bool is_usual(const std::optional<LinkKind>& kind, double efficiency) {
 }  // namespace
 
 bool has_usual_share(const Cluster& cluster) {
-  return !cluster.is_fitted() &&
-         (is_usual(cluster.link_kind, cluster.link_efficiency) || is_usual(cluster.intra_kind, cluster.intra_efficiency));
+  return !cluster.is_fitted() && ((cluster.nodes > 1 && is_usual(cluster.link_kind, cluster.link_efficiency)) ||
+                                  (cluster.gpus_per_node > 1 && is_usual(cluster.intra_kind, cluster.intra_efficiency)));
 }
 
 Cluster with_share(const Cluster& cluster, double LinkKind::*share) {

@@ -42,7 +42,7 @@ struct Placement {
   std::uint64_t seed = 1;  ///< for Kind::random
 };
 
-/// Time on a node's processors. They handle one item at a time.
+/// Time on a node's processors.
 struct Host {
   Seconds per_message;  ///< a parameter server: for each message received and each message sent
   HostTime collective;  ///< a rank: for each collective that it starts

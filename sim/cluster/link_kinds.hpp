@@ -14,7 +14,7 @@ namespace syncopate {
 struct LinkKind {
   std::string_view name;
   double gbps = 0.0;    ///< of the rows, nominal, about; 0: of any speed
-  int results = 0;      ///< how many published ones
+  int results = 0;      ///< how many published ones; of a link, those of its kind at any speed
   double low = 0.0;     ///< first quartile
   double median = 0.0;  ///< what counts where a link does not say
   double high = 0.0;    ///< third quartile
@@ -31,7 +31,7 @@ LinkKind read_link_kind(const Field& name, Rate nominal);
 /// A share of the nominal bandwidth: a number, or "low", "median" or "high" of the link's kind. Throws InputError; a text needs a kind.
 double read_efficiency(const Field& field, const LinkKind* kind);
 
-/// "half of the published results for ethernet-tcp got 47% to 96% of the nominal bandwidth"
+/// "half of 16 published results for infiniband got 72% to 96% of the nominal bandwidth", or as much of shares that are interpolated.
 std::string describe(const LinkKind& kind);
 
 }  // namespace syncopate

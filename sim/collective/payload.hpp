@@ -54,7 +54,7 @@ struct HostTime {
   /// Without the part that the number of collectives does not change. A collective of one rank takes none.
   Seconds start_up(int ranks) const { return ranks == 1 ? Seconds(0) : per_collective + ranks * per_rank; }
   Seconds operator()(const Payload& payload, int ranks) const {
-    return ranks == 1 ? Seconds(0) : start_up(ranks) + static_cast<double>(payload.slices.size()) * per_tensor;
+    return start_up(ranks) + (ranks == 1 ? 0.0 : static_cast<double>(payload.slices.size())) * per_tensor;
   }
 };
 

@@ -92,11 +92,13 @@ void note_inputs(const Scenario& scenario, std::set<std::string>& found) {
   } else if (cluster.latency_cv > 0.0) {
     found.insert(fmt::format("latency_cv of {} does not matter to {}, which has no all-reduces", cluster.name, scenario.schedule.name));
   }
-  for (const auto& [kind, link] : {std::pair(cluster.link_kind, "link"), std::pair(cluster.intra_kind, "intra_node")}) {
-    if (kind && !cluster.is_fitted())
-      found.insert(fmt::format(R"(the {} of {} is nominal: {}; sweep /cluster/{}/efficiency over ["low", "median", "high"] for the range)",
-                               link, cluster.name, describe(*kind), link));
-  }
+  const auto note_kind = [&](const std::optional<LinkKind>& kind, double efficiency, const char* link) {
+    if (!kind || cluster.is_fitted() || efficiency != kind->median) return;
+    found.insert(fmt::format(R"(the {} of {} is nominal: {}; sweep /cluster/{}/efficiency over ["low", "median", "high"] for the range)",
+                             link, cluster.name, describe(*kind), link));
+  };
+  if (cluster.nodes > 1) note_kind(cluster.link_kind, cluster.link_efficiency, "link");
+  if (cluster.gpus_per_node > 1) note_kind(cluster.intra_kind, cluster.intra_efficiency, "intra_node");
   found.insert(note_equal_clients(scenario));
   found.insert(note_rates(scenario));
   if (cluster.link.bandwidth < slowest_plausible) {

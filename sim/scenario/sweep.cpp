@@ -148,8 +148,13 @@ void keep_measured_at(Document& document, const std::string& origin) {
   if (root.at("cluster").value("nodes", Json(2)) == 1) return;  // no link was in use
   Json measured_at = Json::object();
   for (const char* key : {"bandwidth", "latency", "efficiency"}) {
-    const bool of_kind = key == std::string_view("efficiency") && root.at(at_link).contains(key) && root.at(at_link)[key].is_string();
-    if (root.at(at_link).contains(key) && !of_kind) measured_at[key] = root.at(at_link)[key];
+    if (root.at(at_link).contains(key)) measured_at[key] = root.at(at_link)[key];
+  }
+  if (root.at(at_link).contains("kind") && !measured_at.value("efficiency", Json()).is_number()) {
+    Object link(Field(document, at_link.to_string(), root.at(at_link)));
+    const LinkKind kind = read_link_kind(link.at("kind"), link.at("bandwidth").bandwidth());
+    const auto share = link.find("efficiency");
+    measured_at["efficiency"] = share ? read_efficiency(*share, &kind) : kind.median;
   }
   measured_at["nics"] = root.at("cluster").value("nics", Json(1));
   const auto keep = [&](const JsonPointer& fit) {

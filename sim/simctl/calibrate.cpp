@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -9,6 +10,8 @@
 #include <set>
 
 #include "advise/calibration.hpp"
+#include "base/errors.hpp"
+#include "base/files.hpp"
 #include "base/indexed.hpp"
 #include "base/interruption.hpp"
 #include "base/processes.hpp"
@@ -17,7 +20,6 @@
 #include "base/terminal.hpp"
 #include "base/text.hpp"
 #include "run/point.hpp"
-#include "simctl/checked_output.hpp"
 #include "simctl/commands.hpp"
 #include "simctl/limits.hpp"
 
@@ -89,8 +91,12 @@ class Calibration {
     }
     for (const std::string& setting : options.settings) settings_.push_back(parse_setting(setting));
     const Study study = read_study(options.scenario, settings_);
-    for (const auto& [pointer, value] : study.points.front().sweep) {
-      if (pointer != "/cluster/nodes") throw UsageError(fmt::format("the scenario sweeps {}; pin it with --set to what was run", pointer));
+    for (const Point& point : study.points) {
+      for (std::size_t i = 0; i < point.sweep.size(); ++i) {
+        const auto& [pointer, value] = point.sweep[i];
+        if (pointer != "/cluster/nodes" && value != study.points.front().sweep[i].second)
+          throw UsageError(fmt::format("the scenario sweeps {}; pin it with --set to what was run", pointer));
+      }
     }
     scenario_ = std::make_unique<Scenario>(study.points.front().scenario);
     if (scenario_->jobs) throw UsageError("the scenario has several jobs; calibrate one that runs alone");
@@ -106,7 +112,8 @@ class Calibration {
     if (!runs_.empty()) {
       fits_ = fit_causes(causes_of(*scenario_, runs_), runs_, others_, scaled_settings(),
                          [this](const auto& questions) { return simulate(questions); });
-      if (fits_.empty()) fail_to_explain();
+      constexpr double contradiction = 0.2;
+      if (fits_.empty() || fits_.front().off > contradiction) fail_to_explain();
       alike_ = count_alike(fits_);
     } else {
       scaled_ = simulate_sizes(sizes, scaled_settings());
@@ -210,7 +217,11 @@ class Calibration {
       const int gpus = scenario_->cluster.gpus_per_node;
       if (question.gpus < gpus) settings.push_back({"/cluster/gpus_per_node", question.gpus, "calibrate"});
       settings.push_back({"/cluster/nodes", std::max(1, question.gpus / gpus), "calibrate"});
-      studies.push_back(read_study(options_.scenario, settings));
+      try {
+        studies.push_back(read_study(options_.scenario, settings));
+      } catch (const InputError& error) {
+        throw InputError(fmt::format("on {} GPUs: {}", question.gpus, error.what()));
+      }
     }
     std::vector<const Point*> points;
     for (const Study& study : studies) points.push_back(&study.points.front());
@@ -284,7 +295,9 @@ class Calibration {
         "Chosen: {}.{}\n", chosen().cause.name,
         alike_ == 1
             ? ""
-            : fmt::format(" The runs do not tell the first {} apart; the range is that of all of them. A run on more GPUs would.", alike_));
+            : fmt::format(
+                  " The runs do not tell the first {} apart; the range is that of all of them. A run on more GPUs would tell them apart.",
+                  alike_));
   }
 
   /// The scenario with what was found. Names of files stay valid from the new place.
@@ -299,15 +312,48 @@ class Calibration {
       about["as_good"].push_back(
           {{"cause", fits_[i].cause.name}, {"key", fits_[i].cause.pointer}, {"value", fits_[i].cause.value(fits_[i].amount)}});
     }
-    const fs::path folder = fs::path(options_.out).parent_path();
-    for (const auto& [key, kind] : {std::pair("trace", FileKind::trace), std::pair("cluster", FileKind::cluster)}) {
-      if (!json.contains(key) || !json[key].is_string()) continue;
-      const fs::path from = fs::path(options_.scenario == "-" ? "" : named_file(options_.scenario, {FileKind::scenario})).parent_path();
-      const fs::path file = named_file(json[key].get<std::string>(), {kind}, from);
-      json[key] = fs::proximate(file, folder.empty() ? fs::current_path() : folder).string();
+    json.erase("$schema");
+    rename_file(json["trace"], FileKind::trace);
+    if (json.contains("cluster")) rename_file(json["cluster"], FileKind::cluster);
+    if (json.contains("/workers/traces"_json_pointer)) {
+      for (Json& own : json["workers"]["traces"]) rename_file(own["trace"], FileKind::trace);
     }
-    write_checked(options_.out, pretty(json), false, options_.scenario, [&](const Document&) {});
+    if (json.contains("sweep")) {
+      for (const auto& [key, kind] : {std::pair("/trace", FileKind::trace), std::pair("/cluster", FileKind::cluster)}) {
+        if (!json["sweep"].contains(key) || !json["sweep"][key].is_array()) continue;
+        for (Json& value : json["sweep"][key]) rename_file(value, kind);
+      }
+    }
+    require_valid(pretty(json));
+    write_output(options_.out, pretty(json));
     display("{}: the calibrated scenario; run it: {}\n", options_.out, command_line({own_command(), "run", options_.out}));
+  }
+
+  /// Names a file as seen from the folder of the new scenario.
+  void rename_file(Json& name, FileKind kind) const {
+    if (!name.is_string()) return;
+    const fs::path from = fs::path(options_.scenario == "-" ? "" : named_file(options_.scenario, {FileKind::scenario})).parent_path();
+    name = fs::proximate(named_file(name.get<std::string>(), {kind}, from), new_folder()).string();
+  }
+
+  fs::path new_folder() const {
+    const fs::path folder = fs::path(options_.out).parent_path();
+    return folder.empty() ? fs::current_path() : folder;
+  }
+
+  /// Reads the scenario as a file beside the one that it will be.
+  void require_valid(const std::string& text) const {
+    const std::string trial = (new_folder() / fmt::format(".{}.{}", fs::path(options_.out).filename().string(), getpid())).string();
+    write_output(trial, text);
+    std::string error;
+    try {
+      read_study(trial);
+    } catch (const InputError& wrong) {
+      error = wrong.what();
+    }
+    std::error_code ignored;
+    fs::remove(trial, ignored);
+    if (!error.empty()) throw InputError(fmt::format("{} does not give a valid scenario: {}", options_.scenario, error));
   }
 
   const CalibrateOptions& options_;

@@ -159,7 +159,7 @@ class NewScenario {
          "who communicates when: a name and its parameters, which \"simctl list schedules\" shows. What the sweep says comes before it"},
         {"schedule", schedules_.front()},
         {"x-help-workers",
-         "what makes workers unequal: \"jitter\" from step to step (2% is about how much GPUs of one model differ), \"slow\": "
+         "what makes workers unequal: \"jitter\" from step to step (2% stands for how much GPUs of one model differ), \"slow\": "
          "[{\"ranks\": \"0\", "
          "\"factor\": 1.5}] for good, \"traces\": [{\"ranks\": \"4-7\", \"trace\": NAME}] of other GPUs, \"events\": [{\"kind\": "
          "\"pause\", \"rank\": 3, \"at_s\": 10, \"for_s\": 5}], \"overlap_slowdown\": "

@@ -277,8 +277,9 @@ namespace {
 /// A line about a trace. Empty if the trace has been seen before.
 std::string describe_trace(const Trace& trace, std::set<const Trace*>& seen) {
   if (!seen.insert(&trace).second) return "";
-  std::string text = fmt::format("trace {}: {}, batch {}, {}{}\n", trace.file, trace.model, trace.batch,
+  std::string text = fmt::format("trace {}: {}, batch {}, {}{}{}\n", trace.file, trace.model, trace.batch,
                                  trace.device.empty() ? "unknown device" : trace.device,
+                                 trace.factor == 1.0 ? "" : fmt::format(", times x {}", rounded(trace.factor, 4)),
                                  trace.provenance.synthetic() ? "; SYNTHETIC, not measured" : fmt::format(" ({})", trace.provenance.kind));
   if (trace.provenance.synthetic() && !trace.provenance.note.empty()) text += fmt::format("  {}\n", trace.provenance.note);
   return text;

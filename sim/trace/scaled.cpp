@@ -6,6 +6,7 @@ namespace syncopate {
 
 Trace scaled(const Trace& trace, double factor) {
   Trace all = trace;
+  all.factor = factor * trace.factor;
   all.provenance.note += fmt::format("{}times x {:.4g}", all.provenance.note.empty() ? "" : "; ", factor);
   all.update = factor * all.update;
   for (std::optional<Seconds>* span : {&all.forward_span, &all.backward_span}) {

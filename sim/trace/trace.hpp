@@ -57,6 +57,7 @@ struct Trace {
   std::string device;                    ///< name, or empty
   Json software = Json::object();        ///< free-form: versions
   Json timing = Json::object();          ///< free-form: how it was measured
+  double factor = 1.0;                   ///< by which the times were multiplied; not in the file
   Seconds update;                        ///< the optimiser's step
   std::optional<Seconds> forward_span;   ///< measured span of forward; with launch gaps, unless it is a CUDA graph's
   std::optional<Seconds> backward_span;  ///< likewise of backward

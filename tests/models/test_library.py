@@ -15,7 +15,7 @@ KINDS = [("scenarios/clusters", "scenarios/CLUSTERS.md", r"`([\w-]+\.json)`"), (
 FLAT = {"name": "ring", "across": "gpus"}
 BUS_BANDWIDTHS = [  # cluster, nodes, all-reduce, bytes, GB/s: as scenarios/CLUSTERS.md says of nominal ones, as the publishers say of measured ones
     ("dgx-a100", 1, "ring", 2**33, 231.6), ("dgx-a100", 2, "ring", 2**33, 143.2), ("dgx-a100", 2, FLAT, 2**33, 180.6), ("dgx-a100", 1, "ring", 2**26, 211.7),
-    ("dgx-h100", 1, "ring", 2**33, 360.9), ("dgx1-v100", 1, "ring", 2**33, 150 * 0.861), ("pcie4-8x8-100gbe", 1, "ring", 2**33, 31.5 * 0.459),
+    ("dgx-h100", 1, "ring", 2**33, 450 * 0.804), ("dgx1-v100", 1, "ring", 2**33, 150 * 0.861), ("pcie4-8x8-100gbe", 1, "ring", 2**33, 31.5 * 0.459),
     ("nvlink3-8x4-200g-infiniband", 2, FLAT, 2**33, 100 * 0.903),
     ("azure-nd-a100-v4", 1, "ring", 2**33, 231.58), ("azure-nd-a100-v4", 1, "ring", 2**26, 166.63), ("azure-nd-h100-v5", 1, "ring", 2**33, 478.87),
     ("azure-nd-h200-v5", 1, "ring", 2**33, 479.98), ("aws-2-p4de", 2, "ring", 2**31, 78.33), ("aws-2-p5", 2, "ring", 2**34, 487.09),

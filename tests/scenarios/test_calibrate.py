@@ -104,9 +104,37 @@ class Calibrate(Case):
     def test_what_is_written_runs_from_anywhere(self):
         self.scenario()
         (self.folder / "deep").mkdir()
-        self.calibrate({4: s_sgd(4, 1e-3)}, "-o", "deep/found.json")
-        done = self.simctl("check", "deep/found.json")
+        self.write("place.json", cluster(nodes=4, link={"bandwidth": BANDWIDTH, "latency": LATENCY}))
+        for changes in ({}, {"cluster": "place.json"}, {"workers": {"traces": [{"ranks": "1", "trace": "ten.json"}]}}, {"trace_factor": 1.5}):
+            file = json.loads((self.folder / "runs.json").read_text()) | changes
+            self.write("other.json", file)
+            compute = COMPUTE * file.get("trace_factor", 1)
+            done = self.simctl("calibrate", "other.json", "--measured", runs({4: s_sgd(4, 1e-3, compute)}), "--unit", "s", "-o", "deep/found.json", "--force")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertAlmostEqual(self.iteration("deep/found.json"), s_sgd(4, 1e-3, compute), delta=1e-4)
+
+    def test_pinned_sweeps_and_other_places(self):
+        self.scenario(sweep={"/schedule/name": ["wfbp", "s-sgd"], "/cluster/nodes": [2, 4, 8]})
+        _, table = self.causes({4: s_sgd(4, 1e-3)}, "--set", '/schedule/name="s-sgd"')
+        self.assertEqual(list(table), [2, 4, 8])
+        self.scenario(sweep={"/network": {"near": {"/cluster/link/latency": LATENCY}, "far": {"/cluster/link/latency": 1e-2}}})
+        self.causes({4: s_sgd(4, 1e-3)}, "--set", '/network="near"')
+        text = (self.folder / "runs.json").read_text()
+        done = self.simctl("calibrate", "-", "--measured", runs({4: s_sgd(4, 1e-3)}), "--unit", "s", "--set", '/network="near"', input=text)
         self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_what_has_no_such_key(self):
+        """Regions without links inside, a fit, servers, and all-reduces of some."""
+        world = {"regions": [{"name": "a", "nodes": 1}, {"name": "b", "nodes": 1}], "wan": [{"between": ["a", "b"], "rtt": "10ms", "bandwidth": "1Gbps"}]}
+        for changes, key in (({"cluster": {"fit": {"a_s": 1e-3, "b_s_per_B": 1e-9, "nodes": 4, "algorithm": "ring"}}}, "per_collective_s"),
+                             ({"schedule": {"name": "ps-sgd"}}, "per_message_s"), ({"schedule": {"name": "lasgd", "tau_max": 1, "participants": 0.5}}, "per_collective_s")):
+            self.scenario(**changes)
+            if "fit" in changes.get("cluster", {}):
+                self.write("runs.json", json.loads((self.folder / "runs.json").read_text()) | {"fidelity": "auto"})
+            slow = self.iteration("runs.json", "--set", f'/cluster/host={{"{key}":0.005}}')
+            self.assertIn(f"/cluster/host/{key}", self.calibrate({4: slow}).stdout)
+        self.write("runs.json", scenario(trace="ten.json", cluster={"format": "cluster/1", "name": "world", "nodes": 2} | world, schedule={"name": "s-sgd"}))
+        self.assertIn("per_collective_s", self.calibrate({2: 1.1 * self.iteration("runs.json")}).stdout)
 
     def test_several_gpus_in_a_node(self):
         """Less than a node's GPUs are on one node; the links inside nodes may be what delivers less."""
@@ -138,9 +166,12 @@ class Calibrate(Case):
         self.assertEqual(json.loads((self.folder / "there.json").read_text()), {})
 
     def test_runs_that_contradict_each_other(self):
-        """More GPUs in less time."""
+        """More GPUs in less time: no cause is near both."""
         self.scenario()
-        self.assertIn("The runs contradict each other", self.calibrate({4: 0.6, 16: 0.2}).stdout)
+        self.assertIn("The runs contradict each other as far as one cause explains them", self.calibrate({4: 0.24, 16: 0.235}).stdout)
+        done = self.calibrate({4: 1.2, 16: 0.2}, "-o", "found.json", code=4)
+        self.assertIn("no cause by itself explains the runs (4 GPUs: 1.2 s measured", done.stderr)
+        self.assertFalse((self.folder / "found.json").exists())
 
 
 if __name__ == "__main__":

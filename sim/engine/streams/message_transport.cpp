@@ -132,7 +132,8 @@ void MessageTransport::lane_ended(Ticket ticket, int lane, const Moment& now) {
   if (!run.first_end) run.first_end = now.time;
   if (run.run->has_ended()) {
     if (run.equal_starts && *run.first_end >= now.time * (1.0 - rounding)) {
-      const auto [known, is_new] = known_.try_emplace({run.movement.operation, run.movement.bytes(), run.latency_factor, host_time(run.movement)});
+      const auto [known, is_new] =
+          known_.try_emplace({run.movement.operation, run.movement.bytes(), run.latency_factor, host_time(run.movement)});
       if (is_new) {
         known->second.length = now.time - run.first_start;
         if (now.cause) known->second.pieces = std::make_shared<const std::vector<PathPiece>>(trace_back(now, run.first_start));
