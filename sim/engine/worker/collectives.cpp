@@ -46,14 +46,13 @@ Handle Collectives::post_after(Handle before, Stream& stream, const Post& post, 
   following_.resize(streams_.size());
   const Handle handle = {options.stream, following_[at(options.stream)]++};
   Stream& first = this->stream(before.stream);
-  first.when_known(
-      worker_.rank(), before.ticket,
-      [this, &first, &stream, before, handle, post, counts = counts_at(post.payload, options.delay)](const Moment& end) {
-        PostedValues& posted = worker_.job().posted_values();
-        const Values mean = posted.mean(first.index(), before.ticket);
-        if (!mean.empty()) posted.post(stream.index(), handle.ticket, worker_.rank(), mean);
-        stream.post(worker_.rank(), post, latest(end, counts));
-      });
+  first.when_known(worker_.rank(), before.ticket,
+                   [this, &first, &stream, before, handle, post, counts = counts_at(post.payload, options.delay)](const Moment& end) {
+                     PostedValues& posted = worker_.job().posted_values();
+                     const Values mean = posted.mean(first.index(), before.ticket);
+                     if (!mean.empty()) posted.post(stream.index(), handle.ticket, worker_.rank(), mean);
+                     stream.post(worker_.rank(), post, latest(end, counts));
+                   });
   return handle;
 }
 
