@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 #include <vector>
@@ -30,14 +31,14 @@ constexpr std::array kinds = {
     LinkKind{"pcie4", 0, 11, 0.102, 0.459, 0.718, "16 lanes of PCIe 4.0; the low end passes through the host's memory"},
 };
 
-constexpr std::array shares = {std::pair("low", &LinkKind::low), std::pair("median", &LinkKind::median),
-                               std::pair("high", &LinkKind::high)};
+constexpr std::array named_shares = {std::pair("low", &LinkKind::low), std::pair("median", &LinkKind::median),
+                                     std::pair("high", &LinkKind::high)};
 
 /// Between two rows of a kind.
 LinkKind between(const LinkKind& slower, const LinkKind& faster, double gbps) {
   LinkKind kind = faster;
   const double way = std::min(1.0, (gbps - slower.gbps) / (faster.gbps - slower.gbps));
-  for (const auto& [name, share] : shares) {
+  for (const auto& [name, share] : named_shares) {
     const double through = slower.*share * slower.gbps * (1.0 - way) + faster.*share * faster.gbps * way;
     kind.*share = through / gbps;
   }
@@ -71,8 +72,8 @@ LinkKind read_link_kind(const Field& name, Rate nominal) {
 double read_efficiency(const Field& field, const LinkKind* kind) {
   if (field.json().is_number()) return read_efficiency(field);
   if (!field.json().is_string()) field.fail(R"(a number, or "low", "median" or "high" of the link's kind)");
-  const auto found = std::find_if(shares.begin(), shares.end(), [&](const auto& share) { return field.text() == share.first; });
-  if (found == shares.end()) field.fail(R"(a number, or "low", "median" or "high" of the link's kind)");
+  const auto found = std::find_if(named_shares.begin(), named_shares.end(), [&](const auto& share) { return field.text() == share.first; });
+  if (found == named_shares.end()) field.fail(R"(a number, or "low", "median" or "high" of the link's kind)");
   if (kind == nullptr)
     field.fail_because(R"("low", "median" and "high" are those of a link's "kind", which it does not have; add it or use a number)");
   return kind->*found->second;

@@ -201,11 +201,12 @@ class Factors {
                  [](Scenario& scenario, double factor) { scenario.cluster.reduce = factor * scenario.cluster.reduce; });
     add_quantity("copy_s_per_B", cluster.copy > SecondsPerByte(0),
                  [](Scenario& scenario, double factor) { scenario.cluster.copy = factor * scenario.cluster.copy; });
-    add_quantity("host", cluster.host.per_message > Seconds(0) || !cluster.host.collective.is_zero(), [](Scenario& scenario, double factor) {
-      Host& host = scenario.cluster.host;
-      for (Seconds* time : {&host.per_message, &host.collective.per_collective, &host.collective.per_rank, &host.collective.per_tensor})
-        *time = factor * *time;
-    });
+    add_quantity(
+        "host", cluster.host.per_message > Seconds(0) || !cluster.host.collective.is_zero(), [](Scenario& scenario, double factor) {
+          Host& host = scenario.cluster.host;
+          for (Seconds* time : {&host.per_message, &host.collective.per_collective, &host.collective.per_rank, &host.collective.per_tensor})
+            *time = factor * *time;
+        });
     const std::optional<ServerSetup>& servers = scenario_.schedule.traffic.servers;
     if (!servers || std::max({servers->work, servers->decode, servers->encode}) == SecondsPerByte(0)) return;
     add("servers", Factor::Kind::speed, [](Scenario& scenario, double factor) {

@@ -305,7 +305,7 @@ CostCurve Setup::collective_cost(Fidelity fidelity) {
   const Groups& groups = streams_.front().groups;
   const Communicator largest =
       *std::max_element(groups.begin(), groups.end(), [](const Communicator& a, const Communicator& b) { return a.size() < b.size(); });
-  const CostCurve alone = cost_without_host(largest, fidelity);
+  CostCurve alone = cost_without_host(largest, fidelity);
   const Seconds start_up = scenario_.cluster.host.collective.start_up(largest.size());
   if (start_up == Seconds(0)) return alone;
   return CostCurve([alone, start_up](Bytes bytes) { return alone.tangent(bytes) + CostLine{start_up, SecondsPerByte(0)}; });

@@ -286,7 +286,7 @@ std::shared_ptr<const Trace> Library::trace(const Field& field) {
 }
 
 std::shared_ptr<const Trace> Library::trace(const Field& field, double factor) {
-  const std::shared_ptr<const Trace> plain = trace(field);
+  std::shared_ptr<const Trace> plain = trace(field);
   if (factor == 1.0) return plain;
   std::shared_ptr<const Trace>& found = scaled_[{plain, factor}];
   if (!found) found = std::make_shared<const Trace>(scaled(*plain, factor));
