@@ -138,7 +138,8 @@ class NewScenario {
         {"x-help-trace",
          "your model, as seconds per layer on one device: a file, relative to this one, or a name that \"simctl list traces\" shows; "
          "\"simctl "
-         "trace import\" makes one of a PyTorch profile, \"simctl trace synth\" of a model and a device"},
+         "trace import\" makes one of a PyTorch profile, \"simctl trace synth\" of a model and a device. \"trace_factor\": 1.1 would "
+         "multiply its times"},
         {"trace", trace_},
         {"x-help-granularity", "what is a gradient: each \"tensor\", or all tensors of a \"layer\" together"},
         {"granularity", "tensor"},
