@@ -13,13 +13,13 @@ namespace {
 
 Json as_number(double amount) { return amount; }
 
-/// An efficiency that takes so much longer than all of the nominal bandwidth.
-Json as_efficiency(double amount) { return std::stod(fmt::format("{:.4g}", 1.0 / (1.0 + amount))); }
-
-Json as_jitter(double amount) { return {{"distribution", "lognormal"}, {"cv", amount}}; }
-
 /// To four digits, as it is written down.
 double rounded_amount(double amount) { return std::stod(fmt::format("{:.4g}", amount)); }
+
+/// An efficiency that takes so much longer than all of the nominal bandwidth.
+Json as_efficiency(double amount) { return rounded_amount(1.0 / (1.0 + amount)); }
+
+Json as_jitter(double amount) { return {{"distribution", "lognormal"}, {"cv", amount}}; }
 
 /// A cause while it is being fitted: its amount lies between two.
 struct Search {
@@ -50,11 +50,7 @@ std::vector<std::map<int, Seconds>> simulate_all(const std::vector<std::pair<con
   std::vector<Question> questions;
   for (const auto& [cause, amount] : amounts) {
     for (const int gpus : sizes) {
-      Question& question = questions.emplace_back(Question{gpus, {}});
-      for (const Setting& setting : settings) {  // the cause replaces them
-        if (!is_at_or_above(cause->pointer, setting.pointer)) question.settings.push_back(setting);
-      }
-      question.settings.push_back({cause->pointer, cause->value(amount), "calibrate"});
+      questions.push_back({gpus, with_cause(settings, *cause, amount)});
     }
   }
   const std::vector<Seconds> answers = simulate(questions);
@@ -87,6 +83,15 @@ std::vector<SlowdownCause> causes_of(const Scenario& scenario, const MeasuredRun
   return causes;
 }
 
+std::vector<Setting> with_cause(const std::vector<Setting>& settings, const SlowdownCause& cause, double amount) {
+  std::vector<Setting> all;
+  for (const Setting& setting : settings) {
+    if (!is_at_or_above(cause.pointer, setting.pointer)) all.push_back(setting);
+  }
+  all.push_back({cause.pointer, cause.value(amount), "calibrate"});
+  return all;
+}
+
 std::vector<Fitted> fit_causes(const std::vector<SlowdownCause>& causes, const MeasuredRuns& runs, const std::vector<int>& others,
                                const std::vector<Setting>& settings, const Simulated& simulate) {
   std::vector<int> sizes;
@@ -103,21 +108,22 @@ std::vector<Fitted> fit_causes(const std::vector<SlowdownCause>& causes, const M
     if (without > noise_of_runs || excess(runs, at_ends[2 * i + 1]) < 0.0) continue;
     searches.push_back({causes[i], 0.0, without > 0.0 ? 0.0 : causes[i].most});  // nothing is lost: as little of it as can be
   }
-  constexpr int halvings = 24;
-  for (int i = 0; i < halvings && !searches.empty(); ++i) {
+  const auto simulate_middles = [&] {
     std::vector<std::pair<const SlowdownCause*, double>> amounts;
     for (const Search& search : searches) amounts.emplace_back(&search.cause, search.middle());
-    const auto found = simulate_all(amounts, sizes, settings, simulate);
+    return simulate_all(amounts, sizes, settings, simulate);
+  };
+  constexpr int halvings = 24;
+  for (int i = 0; i < halvings && !searches.empty(); ++i) {
+    const auto found = simulate_middles();
     for (std::size_t j = 0; j < searches.size(); ++j)
-      (excess(runs, found[j]) < 0.0 ? searches[j].low : searches[j].high) = amounts[j].second;
+      (excess(runs, found[j]) < 0.0 ? searches[j].low : searches[j].high) = searches[j].middle();
   }
   for (Search& search : searches) search.low = search.high = rounded_amount(search.middle());
   for (const int gpus : others) {
     if (!runs.contains(gpus)) sizes.push_back(gpus);
   }
-  std::vector<std::pair<const SlowdownCause*, double>> amounts;
-  for (const Search& search : searches) amounts.emplace_back(&search.cause, search.middle());
-  const auto found = simulate_all(amounts, sizes, settings, simulate);
+  const auto found = simulate_middles();
   std::vector<Fitted> fits;
   for (std::size_t i = 0; i < searches.size(); ++i)
     fits.push_back({searches[i].cause, searches[i].middle(), root_mean_square(runs, found[i]), found[i]});
@@ -128,7 +134,7 @@ std::vector<Fitted> fit_causes(const std::vector<SlowdownCause>& causes, const M
 }
 
 std::size_t count_alike(const std::vector<Fitted>& fits) {
-  constexpr double noise = 0.01;  // runs of a day differ by so much
+  constexpr double noise = 0.01;  // errors that are nearer to each other tell nothing
   const auto other = std::find_if(fits.begin(), fits.end(), [&](const Fitted& fit) { return fit.off > fits.front().off + noise; });
   return static_cast<std::size_t>(other - fits.begin());
 }

@@ -2,7 +2,6 @@
 
 #include <functional>
 #include <map>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,6 +28,9 @@ struct SlowdownCause {
 
 /// The causes that runs on these numbers of GPUs can have. One that needs nodes with a network is there only if some run has several.
 std::vector<SlowdownCause> causes_of(const Scenario& scenario, const MeasuredRuns& runs);
+
+/// The settings with so much of the cause, which replaces what they say of its key.
+std::vector<Setting> with_cause(const std::vector<Setting>& settings, const SlowdownCause& cause, double amount);
 
 /// A cause that brings the scenario's times to the measured ones, in their geometric mean.
 struct Fitted {

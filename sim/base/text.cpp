@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <numeric>
 #include <span>
+#include <stdexcept>
 
 namespace syncopate {
 
@@ -117,6 +118,16 @@ std::vector<std::string> split_at_commas(const std::string& list) {
     begin = end + 1;
   }
   return items;
+}
+
+std::optional<double> to_number(const std::string& text) {
+  try {
+    std::size_t read = 0;
+    const double number = std::stod(text, &read);
+    return read == text.size() ? std::optional(number) : std::nullopt;
+  } catch (const std::exception&) {
+    return std::nullopt;
+  }
 }
 
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates) {

@@ -13,6 +13,9 @@ namespace syncopate {
 /// "a,b" is two items; an empty text is one empty item.
 std::vector<std::string> split_at_commas(const std::string& list);
 
+/// The whole of a text as a number, as std::stod reads it.
+std::optional<double> to_number(const std::string& text);
+
 /// The candidate that `word` most likely misspells: few edits relative to its length. Nullopt if there is none.
 std::optional<std::string> nearest(std::string_view word, const std::vector<std::string>& candidates);
 

@@ -71,8 +71,7 @@ LinkKind read_link_kind(const Field& name, Rate nominal) {
 
 double read_efficiency(const Field& field, const LinkKind* kind) {
   if (field.json().is_number()) return read_efficiency(field);
-  if (!field.json().is_string()) field.fail(R"(a number, or "low", "median" or "high" of the link's kind)");
-  const auto found = std::find_if(named_shares.begin(), named_shares.end(), [&](const auto& share) { return field.text() == share.first; });
+  const auto found = std::find_if(named_shares.begin(), named_shares.end(), [&](const auto& share) { return field.json() == share.first; });
   if (found == named_shares.end()) field.fail(R"(a number, or "low", "median" or "high" of the link's kind)");
   if (kind == nullptr)
     field.fail_because(R"("low", "median" and "high" are those of a link's "kind", which it does not have; add it or use a number)");

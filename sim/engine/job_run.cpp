@@ -60,8 +60,8 @@ bool may_end_before_all_post(const std::vector<Operation>& operations) {
 
 MessageLatency latency_of(const Job& job, Network& network) { return {network, job.speed.seed, job.draws_latencies}; }
 
-std::unique_ptr<Transport> choose_transport(const Job& job, const StreamSetup& row, const Communicator& communicator, int posters,
-                                            Flows* flows, bool alone, int index, Network& network, Clock& clock) {
+std::unique_ptr<Transport> make_transport(const Job& job, const StreamSetup& row, const Communicator& communicator, int posters,
+                                          Flows* flows, bool alone, int index, Network& network, Clock& clock) {
   const StreamRules& rules = row.rules;
   LatencyFactor factor = [&job, index](Ticket ticket) {
     return job.latency_cv > 0.0 ? latency_factor(job.latency_cv, job.speed.seed, index, ticket) : 1.0;
@@ -81,13 +81,6 @@ std::unique_ptr<Transport> choose_transport(const Job& job, const StreamSetup& r
                                               clock);
   }
   return std::make_unique<RecurrenceTransport>(posters, communicator, planned, std::move(factor), job.shortcuts);
-}
-
-std::unique_ptr<Transport> make_transport(const Job& job, const StreamSetup& row, const Communicator& communicator, int posters,
-                                          Flows* flows, bool alone, int index, Network& network, Clock& clock) {
-  auto transport = choose_transport(job, row, communicator, posters, flows, alone, index, network, clock);
-  transport->prepare_by(job.host, communicator);
-  return transport;
 }
 
 /// Whether some collectives begin only after another one has ended (PostOptions::after).
@@ -139,6 +132,7 @@ JobRun::JobRun(const Job& job, Network& network, Flows* flows, bool alone, Windo
       const int posters = job.lockstep ? 1 : group.size();
       auto transport = make_transport(job, row, group, posters, flows_of(job, flows), alone && only_stream && !job.sends_more,
                                       static_cast<int>(streams_.size()), network, clock);
+      transport->prepare_by(job.host, group);
       streams_.push_back(std::make_unique<Stream>(static_cast<int>(streams_.size()), group, job.lockstep, row.rules, row.operations,
                                                   std::move(transport), hand_over, clock));
       for (int member = 0; member < group.size(); ++member) {

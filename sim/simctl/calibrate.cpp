@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <filesystem>
 #include <memory>
@@ -43,17 +44,10 @@ struct CalibrateOptions {
   LimitOptions limits;
 };
 
-/// The whole of a text as a number above 0.
+/// A number above 0.
 std::optional<double> positive(const std::string& text) {
-  std::size_t read = 0;
-  double number = 0.0;
-  try {
-    number = std::stod(text, &read);
-  } catch (const std::exception&) {
-    return std::nullopt;
-  }
-  const bool is_number = read == text.size() && std::isfinite(number) && number > 0.0;
-  return is_number ? std::optional(number) : std::nullopt;
+  const auto number = to_number(text);
+  return number && std::isfinite(*number) && *number > 0.0 ? number : std::nullopt;
 }
 
 std::optional<int> gpus_of(const std::string& text) {
@@ -303,7 +297,7 @@ class Calibration {
   /// The scenario with what was found. Names of files stay valid from the new place.
   void write() const {
     std::vector<Setting> settings = scaled_settings();
-    if (!fits_.empty()) settings.push_back({chosen().cause.pointer, chosen().cause.value(chosen().amount), "calibrate"});
+    if (!fits_.empty()) settings = with_cause(settings, chosen().cause, chosen().amount);
     Json json = read_study(options_.scenario, settings).document;
     Json& about = json["x-calibrated"];
     about = {{"command", "simctl calibrate"}, {"measured", options_.measured}, {"unit", options_.unit}};
@@ -313,16 +307,15 @@ class Calibration {
           {{"cause", fits_[i].cause.name}, {"key", fits_[i].cause.pointer}, {"value", fits_[i].cause.value(fits_[i].amount)}});
     }
     json.erase("$schema");
-    rename_file(json["trace"], FileKind::trace);
-    if (json.contains("cluster")) rename_file(json["cluster"], FileKind::cluster);
+    const std::array named = {std::pair("trace", FileKind::trace), std::pair("cluster", FileKind::cluster)};
+    for (const auto& [key, kind] : named) {
+      if (json.contains(key)) rename_file(json[key], kind);
+      const JsonPointer swept = JsonPointer("/sweep") / fmt::format("/{}", key);
+      if (!json.contains(swept) || !json.at(swept).is_array()) continue;
+      for (Json& value : json.at(swept)) rename_file(value, kind);
+    }
     if (json.contains("/workers/traces"_json_pointer)) {
       for (Json& own : json["workers"]["traces"]) rename_file(own["trace"], FileKind::trace);
-    }
-    if (json.contains("sweep")) {
-      for (const auto& [key, kind] : {std::pair("/trace", FileKind::trace), std::pair("/cluster", FileKind::cluster)}) {
-        if (!json["sweep"].contains(key) || !json["sweep"][key].is_array()) continue;
-        for (Json& value : json["sweep"][key]) rename_file(value, kind);
-      }
     }
     require_valid(pretty(json));
     write_output(options_.out, pretty(json));

@@ -39,18 +39,10 @@ struct ExplainOptions {
 
 /// "10%" or "0.1".
 double read_share(const std::string& text) {
-  std::size_t read = 0;
-  double value = -1.0;
-  try {
-    value = std::stod(text, &read);
-  } catch (const std::exception&) {
-    read = 0;
-  }
-  const bool is_percent = read > 0 && text.substr(read) == "%";
-  if (is_percent) value /= 100.0;
-  const bool is_number = read == text.size() || is_percent;
+  const bool is_percent = text.ends_with('%');
+  const double value = to_number(is_percent ? text.substr(0, text.size() - 1) : text).value_or(-1.0) / (is_percent ? 100.0 : 1.0);
   constexpr double least = 1e-4;
-  if (!is_number || !(value >= least && value < 1.0)) {
+  if (!(value >= least && value < 1.0)) {
     throw UsageError(fmt::format("--by {}: expected a share of at least 0.01% and below 100%, such as 10% or 0.1", text));
   }
   return value;

@@ -52,14 +52,9 @@ class Condition {
     }
     column_ = &figures()[static_cast<std::size_t>(found - names.begin())];
     operator_ = parts[2];
-    std::size_t read = 0;
-    try {
-      limit_ = std::stod(parts[3], &read);
-    } catch (const std::exception&) {
-      read = 0;
-    }
-    if (read != static_cast<std::size_t>(parts[3].length()))
-      throw UsageError(fmt::format("--until '{}': \"{}\" is not a number", text, parts[3].str()));
+    const auto limit = to_number(parts[3]);
+    if (!limit) throw UsageError(fmt::format("--until '{}': \"{}\" is not a number", text, parts[3].str()));
+    limit_ = *limit;
   }
 
   std::string_view column() const { return column_->name; }

@@ -123,6 +123,14 @@ class Calibrate(Case):
         done = self.simctl("calibrate", "-", "--measured", runs({4: s_sgd(4, 1e-3)}), "--unit", "s", "--set", '/network="near"', input=text)
         self.assertEqual(done.returncode, 0, done.stderr)
 
+    def test_a_cause_replaces_what_was_set_inside_its_key(self):
+        self.scenario(schedule={"name": "wfbp"}, workers={"jitter": {"distribution": "lognormal", "cv": 0.2}})
+        inner = ("--set", "/workers/jitter/cv=0.01")
+        slow = self.iteration("runs.json", "--set", "/workers/jitter/cv=0.06")
+        found, _ = self.causes({4: slow}, *inner)
+        self.assertIn("/workers/jitter", {entry["key"] for entry in found["x-calibrated"]["as_good"]})
+        self.assertAlmostEqual(self.iteration("found.json") / slow, 1, delta=0.005)
+
     def test_what_has_no_such_key(self):
         """Regions without links inside, a fit, servers, and all-reduces of some."""
         world = {"regions": [{"name": "a", "nodes": 1}, {"name": "b", "nodes": 1}], "wan": [{"between": ["a", "b"], "rtt": "10ms", "bandwidth": "1Gbps"}]}
