@@ -62,7 +62,7 @@ std::optional<Record> record_of(const nlohmann::json& json, const std::string& w
     const bool is_number = object.is_object() && object.contains(key) && object[key].is_number();
     const double value = is_number ? object[key].get<double>() : -1.0;
     if (!(value > 0 && value <= most))
-      fail(fmt::format("\"{}\" is {}, expected a number > 0", key, is_number ? fmt::format("{}", value) : "missing"));
+      fail(fmt::format("\"{}\" is {}, expected a number > 0, at most {}", key, is_number ? fmt::format("{}", value) : "missing", most));
     return value;
   };
   if (!timed.is_object() || !timed.contains("coll") || !timed["coll"].is_string())
@@ -70,10 +70,15 @@ std::optional<Record> record_of(const nlohmann::json& json, const std::string& w
   const std::string coll = timed["coll"].get<std::string>();
   const auto name = std::find_if(nccl_names.begin(), nccl_names.end(), [&coll](const NcclName& row) { return row.name == coll; });
   if (name == nccl_names.end()) return std::nullopt;
-  constexpr double most = 1 << 20;
+  const auto count = [&](const char* key, int highest) {
+    const double value = number(header, key, highest);
+    if (value != std::floor(value)) fail(fmt::format("\"{}\" is {}, expected a whole number", key, value));
+    return static_cast<int>(value);
+  };
+  constexpr int most = 1 << 20;
   Record record;
-  record.ranks = static_cast<int>(number(header, "n_ranks", most));
-  record.nodes = static_cast<int>(number(header, "nnodes", record.ranks));
+  record.ranks = count("n_ranks", most);
+  record.nodes = count("nnodes", record.ranks);
   record.name = &*name;
   if (timed.value("coll_msg_size_bytes", Json()) == 0 || timed.value("coll_exec_time_us", Json()) == 0)
     return std::nullopt;  // nothing moved

@@ -547,6 +547,7 @@ class ClusterFit(Case):
                 (good, (), "1 sizes of all-reduces were measured"), (json.dumps(self.inspector("Send")), (), "no all-reduce, reduce-scatter, all-gather or broadcast"),
                 (good, ("--ranks", "4"), "8 ranks took part, but --ranks says 4"), (json.dumps(self.inspector(us=-1)), (), 'record 1: "coll_exec_time_us" is -1, expected a number > 0'),
                 (json.dumps(self.inspector(size=1e300)), (), '"coll_msg_size_bytes" is 1e+300'), (json.dumps(self.inspector(ranks=None)), (), '"n_ranks" is missing'),
+                (json.dumps(self.inspector(nodes=1e-300)), (), '"nnodes" is 1e-300, expected a whole number'),
                 (json.dumps(self.inspector(nodes=3)) + json.dumps(self.inspector(nodes=3, size=5, us=9)), (), "8 ranks on 3 nodes"),
                 (json.dumps({"coll_perf": 3}), (), '"coll" is missing')):
             with self.subTest(message):
