@@ -47,7 +47,8 @@ CollectiveCosts::CollectiveCosts(const Cluster& cluster, const AllReduce& all_re
       by_fit_(cluster.is_fitted() && (nodes_ > 1 || cluster.nodes == 1)) {
   for (const Operation operation : {Operation::all_reduce, Operation::reduce_scatter, Operation::all_gather, Operation::broadcast}) {
     if (by_fit_ && (operation == Operation::all_reduce || knows_cost(cluster, operation))) {
-      measured_[operation] = collective_cost(cluster, operation, algorithm_, nodes_ * ranks_on_node_);
+      const int ranks = nodes_ * ranks_on_node_;
+      measured_[operation] = {collective_cost(cluster, operation, algorithm_, ranks), queued_cost(cluster, operation, algorithm_, ranks)};
     }
   }
   const bool is_flat = all_reduce.across_gpus && ranks_on_node_ > 1;
@@ -67,11 +68,12 @@ CostLine CollectiveCosts::within_nodes(Operation operation) const {
   return CostLine{link.alpha, others * link.beta} + cost_line(ring().all_gather, ranks_on_node_, link);
 }
 
-CostCurve CollectiveCosts::cost(Operation operation) const {
+CostCurve CollectiveCosts::cost(Operation operation, bool queued) const {
   if (!by_fit_) {
     return within_nodes(operation) + cost_line(algorithm_.form(operation), nodes_, link_cost(cluster_.link, cluster_.reduce));
   }
-  return measured_.at(operation);
+  const Measured& measured = measured_.at(operation);
+  return queued ? measured.queued : measured.alone;
 }
 
 CostCurve CollectiveCosts::curve(Operation operation, Bytes bytes) const {
@@ -81,9 +83,9 @@ CostCurve CollectiveCosts::curve(Operation operation, Bytes bytes) const {
   return within_nodes(operation) + CostLine{latency, SecondsPerByte((all - latency).value / bytes.value)};
 }
 
-CollectiveTime CollectiveCosts::operator()(Operation operation, Bytes bytes) const {
+CollectiveTime CollectiveCosts::operator()(Operation operation, Bytes bytes, bool queued) const {
   if (hops_.empty()) {
-    const CostLine tangent = cost(operation).tangent(bytes);
+    const CostLine tangent = cost(operation, queued).tangent(bytes);
     const Seconds all = tangent(bytes);
     const Seconds latency = std::clamp(tangent.a, Seconds(0), all);
     return {latency, all - latency};

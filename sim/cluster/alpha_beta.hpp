@@ -25,9 +25,9 @@ class CollectiveCosts {
   CollectiveCosts(const Cluster& cluster, const AllReduce& all_reduce, const Communicator& communicator, int ranks_per_node,
                   const std::vector<std::size_t>& region_order);
 
-  /// On a ring of different links, the transfer lasts at least as long as the slowest link is busy. So no link carries more than its
+  /// `queued`: of one that starts the moment another one ends; differs if the cluster's fit says so. On a ring of different links, the transfer lasts at least as long as the slowest link is busy. So no link carries more than its
   /// bandwidth, however many collectives are in flight. Operations other than an all-reduce require implies_link.
-  CollectiveTime operator()(Operation operation, Bytes bytes) const;
+  CollectiveTime operator()(Operation operation, Bytes bytes, bool queued = false) const;
 
   /// The cost as a function of bytes, for schedules that merge gradients. Exact, except on a ring of different links: there it is the line
   /// through the costs of 0 bytes and of `bytes`.
@@ -37,7 +37,7 @@ class CollectiveCosts {
   CollectiveCosts(const Cluster& cluster, const AllReduce& all_reduce, const NodeLayout& layout,
                   const std::vector<std::size_t>& region_order);
 
-  CostCurve cost(Operation operation) const;
+  CostCurve cost(Operation operation, bool queued = false) const;
   CostLine within_nodes(Operation operation) const;
   CollectiveTime compute(Operation operation, Bytes bytes) const;
   Seconds round_ring(Operation operation, Bytes bytes) const;
@@ -47,7 +47,11 @@ class CollectiveCosts {
   int nodes_;
   int ranks_on_node_;
   bool by_fit_;
-  std::map<Operation, CostCurve> measured_;                               ///< costs from the cluster's fits
+  struct Measured {
+    CostCurve alone;
+    CostCurve queued;
+  };
+  std::map<Operation, Measured> measured_;                                ///< costs from the cluster's fits
   std::vector<Hop> hops_;                                                 ///< links of a ring with different links; else empty
   std::size_t period_ = 0;                                                ///< hops_ repeats with this period; 0: no ring of different links
   mutable std::map<Operation, Seconds> latencies_;                        ///< around hops_, for 0 bytes

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cctype>
+#include <string_view>
+#include <utility>
 
 #include "base/document.hpp"
 #include "base/errors.hpp"
@@ -88,20 +90,35 @@ void finish_benchmark(Benchmark& benchmark) {
       throw InputError(
           fmt::format("{}: the largest {} took no longer than the smallest; measure larger ones", benchmark.file, to_string(operation)));
     }
+    times.queued = increasing(times.queued);
+    if (times.queued.size() < 2 || times.queued.front().time == times.queued.back().time) times.queued.clear();
   }
 }
 
 void join(Benchmark& benchmark, const Benchmark& other) {
-  if (other.ranks != benchmark.ranks || other.nodes != benchmark.nodes) {
-    throw InputError(fmt::format("{}: {} ranks on {} nodes, but {} has {} on {}; a cluster is measured with all of its ranks", other.file,
-                                 other.ranks, other.nodes, benchmark.file, benchmark.ranks, benchmark.nodes));
-  }
   for (const auto& [operation, times] : other.operations) {
     if (!benchmark.operations.emplace(operation, times).second) {
-      throw InputError(fmt::format("{}: {}s are also in {}; give the file of one run", other.file, to_string(operation), benchmark.file));
+      throw InputError(fmt::format("{}: {}s over {} ranks are also in {}; give the file of one run", other.file, to_string(operation),
+                                   other.ranks, benchmark.file));
     }
   }
   benchmark.notes.insert(benchmark.notes.end(), other.notes.begin(), other.notes.end());
+}
+
+void add_benchmark(std::vector<Benchmark>& benchmarks, Benchmark other) {
+  const auto as_many = std::find_if(benchmarks.begin(), benchmarks.end(), [&](const Benchmark& one) { return one.ranks >= other.ranks; });
+  if (as_many != benchmarks.end() && as_many->ranks == other.ranks && as_many->nodes == other.nodes) return join(*as_many, other);
+  if (!benchmarks.empty()) {
+    const Benchmark& first = benchmarks.front();
+    const auto fail = [&](std::string_view why) {
+      throw InputError(fmt::format("{}: {} ranks on {} nodes, but {} has {} on {}; {}", other.file, other.ranks, other.nodes, first.file,
+                                   first.ranks, first.nodes, why));
+    };
+    if (other.ranks / other.nodes != first.ranks / first.nodes)
+      fail("a cluster is measured with as many ranks on every node in all runs");
+    if ((other.nodes == 1) != (first.nodes == 1)) fail("one node has no network in it; make a cluster of its own of that file");
+  }
+  benchmarks.insert(as_many, std::move(other));
 }
 
 std::string operations_of(const Benchmark& benchmark) {

@@ -18,6 +18,8 @@ struct MeasuredOperation {
   std::vector<MeasuredTime> measured{};    ///< as printed
   std::optional<CostLine> line{};          ///< in place of times, if only a line is known
   std::vector<MeasuredTime> increasing{};  ///< least-squares fit of `measured` with non-decreasing times; a Fit's points
+  std::vector<MeasuredTime> queued{};      ///< of one of several back to back, if that was measured; a Fit's
+  std::vector<MeasuredTime> two{};         ///< until both of two at a time have ended, if that was measured
 };
 
 /// Times from a benchmark's output.
@@ -28,6 +30,8 @@ struct Benchmark {
   int nodes = 0;  ///< with equally many ranks each
   std::map<Operation, MeasuredOperation> operations{};
   std::optional<Link> link{};        ///< between two ranks, if it was measured
+  std::optional<Seconds> per_message{};  ///< of a processor, to send or receive a small message
+  std::optional<SecondsPerByte> add{};   ///< of a processor, to add gradients
   bool is_log = false;               ///< of a job, in which some operations have one size
   std::vector<std::string> notes{};  ///< what to know of the times, for people
 };
@@ -39,11 +43,15 @@ struct BenchmarkOptions {
   bool in_place = false;  ///< nccl-tests: read the in-place columns
 };
 
-/// Computes `increasing`. Throws InputError if there are too few points, or if all take equally long.
+/// Computes `increasing`, and makes `queued` so. Throws InputError if there are too few points, or if all take equally long.
 void finish_benchmark(Benchmark& benchmark);
 
-/// Adds the operations of `other` to `benchmark`. Throws InputError if it has other ranks or nodes, or the same operation.
+/// Adds the operations of `other`, over as many ranks. Throws InputError if it has the same operation.
 void join(Benchmark& benchmark, const Benchmark& other);
+
+/// Adds a file's benchmark to those of a cluster, which are by growing ranks. Throws InputError if another one has the same operation over
+/// as many ranks, or other ranks per node, or if one is of one node and another one of several.
+void add_benchmark(std::vector<Benchmark>& benchmarks, Benchmark other);
 
 /// "all-reduces and all-gathers".
 std::string operations_of(const Benchmark& benchmark);

@@ -64,8 +64,13 @@ Benchmark read_probe(const Document& document, const BenchmarkOptions& options) 
   Object probe{Field(document)};
   probe.format("network-probe/1", true);
   Benchmark benchmark = {document.file(), "netprobe"};
-  for (const char* key : {"provenance", "timing", "host_s_per_message", "add_s_per_B", "queued", "two_at_once"}) probe.find(key);
-  benchmark.program = fmt::format("netprobe, {}", probe.at("library").text());
+  for (const char* key : {"provenance", "timing"}) probe.find(key);
+  const std::string library = probe.at("library").text();
+  benchmark.program = fmt::format("netprobe, {}", library);
+  // MPI's processes poll while they wait, so that their processors' time is about a latency.
+  const Seconds per_message = probe.at("host_s_per_message").seconds();
+  if (library.starts_with("gloo")) benchmark.per_message = per_message;
+  benchmark.add = probe.at("add_s_per_B").seconds_per_byte();
   benchmark.ranks = static_cast<int>(probe.at("ranks").integer(2, most_ranks));
   benchmark.nodes = static_cast<int>(probe.at("nodes").integer(1, benchmark.ranks));
   std::map<std::string, int> hosts;
@@ -80,7 +85,9 @@ Benchmark read_probe(const Document& document, const BenchmarkOptions& options) 
   if (!reason.empty()) probe.at("hosts").fail_because(reason);
   if (const std::string wrong = contradiction(options, benchmark.ranks); !wrong.empty()) probe.at("ranks").fail_because(wrong);
   if (options.in_place) probe.field().fail_because("--in-place chooses columns of nccl-tests, which netprobe does not have; leave it out");
-  benchmark.operations[Operation::all_reduce].measured = sizes_of(probe.at("all_reduce"));
+  benchmark.operations[Operation::all_reduce] = {.measured = sizes_of(probe.at("all_reduce")),
+                                                 .queued = sizes_of(probe.at("queued")),
+                                                 .two = sizes_of(probe.at("two_at_once"))};
   std::vector<MeasuredTime> all_gathers;
   if (!probe.at("all_gather").json().empty()) all_gathers = sizes_of(probe.at("all_gather"));
   for (MeasuredTime& time : all_gathers) time.bytes = benchmark.ranks * time.bytes;

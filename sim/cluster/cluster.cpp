@@ -100,6 +100,7 @@ Fit read_fit(Object& fields) {
   if (const auto points = fields.find("points")) {
     fit.points = read_points(*points);
     fit.line = line_through(fit.points);
+    if (const auto queued = fields.find("queued")) fit.queued = read_points(*queued);
   } else {
     fit.line = {fields.at("a_s").seconds(), fields.at("b_s_per_B").seconds_per_byte()};
   }
@@ -117,9 +118,11 @@ constexpr std::array fit_rows = {FitRow{"all-reduce", Operation::all_reduce}, Fi
 
 void scale_fit(Fit& fit, double latency, double bandwidth) {
   const Seconds a = fit.line.a;
-  for (MeasuredTime& point : fit.points) {
-    const Seconds latency_part = std::min(a, point.time);
-    point.time = latency * latency_part + (point.time - latency_part) / bandwidth;
+  for (std::vector<MeasuredTime>* points : {&fit.points, &fit.queued}) {
+    for (MeasuredTime& point : *points) {
+      const Seconds latency_part = std::min(a, point.time);
+      point.time = latency * latency_part + (point.time - latency_part) / bandwidth;
+    }
   }
   fit.line = {latency * a, fit.line.b / bandwidth};
 }
@@ -148,20 +151,25 @@ double carry_to_link(const Field& measured_at, const Cluster& cluster, Fit& fit)
   return bandwidth;
 }
 
-/// Reads one fit, or a list with a fit per operation.
+/// Reads one fit, or a list with fits of different operations or numbers of ranks.
 void read_fits(const Field& field, Cluster& cluster) {
   std::map<Operation, double> faster;
   for (const Field& entry : field.is_list() ? field.list() : std::vector{field}) {
     Object fields(entry);
     const auto operation = fields.find("operation");
     const FitRow& row = operation ? choose<FitRow>(*operation, fit_rows) : fit_rows.front();
-    if (cluster.fits.contains(row.operation))
-      (operation ? *operation : entry).fail_because(fmt::format("the list already has a fit of {}s; keep one", row.name));
-    Fit& fit = cluster.fits.emplace(row.operation, read_fit(fields)).first->second;
+    Fit fit = read_fit(fields);
+    std::vector<Fit>& fits = cluster.fits[row.operation];
+    const auto after = std::find_if(fits.begin(), fits.end(), [&fit](const Fit& other) { return other.ranks >= fit.ranks; });
+    if (after != fits.end() && after->ranks == fit.ranks) {
+      const Field place = operation ? *operation : entry;
+      place.fail_because(fmt::format("the list already has a fit of {}s over {} ranks; keep one", row.name, fit.ranks));
+    }
     if (const auto measured_at = fields.find("measured_at")) {
       if (!cluster.has_link) measured_at->fail_because("the cluster has no \"link\" to which the fit could be carried; leave it out");
       faster[row.operation] = carry_to_link(*measured_at, cluster, fit);
     }
+    fits.insert(after, std::move(fit));
     fields.finish();
   }
   // The line's b contains the reduction.
@@ -285,9 +293,40 @@ Protocol read_protocol(const Field& field) {
   return protocol;
 }
 
-LinkCost link_of_first_fit(const Cluster& cluster) {
-  const auto& [operation, fit] = *cluster.fits.begin();
+LinkCost link_of(const Fit& fit, Operation operation, const Cluster& cluster) {
   return implied_link(fit.algorithm->form(operation), fit.line, fit.ranks, cluster.reduce);
+}
+
+/// Of one fit. `of`: the operation that it measures.
+CostCurve carried_cost(const Fit& fit, Operation of, const Cluster& cluster, Operation operation, const Algorithm& algorithm, int ranks,
+                       bool queued) {
+  const ClosedForm& form = algorithm.form(operation);
+  if (of != operation || fit.algorithm != &algorithm) return cost_line(form, ranks, link_of(fit, of, cluster));
+  const std::vector<MeasuredTime>& points = queued && !fit.queued.empty() ? fit.queued : fit.points;
+  if (!points.empty() && ranks > 1) return curve_through(carry(form, points, fit.ranks, ranks));
+  return carry(form, fit.line, fit.ranks, ranks);
+}
+
+CostCurve between(CostCurve lower, CostCurve upper, double weight) {
+  return CostCurve([lower = std::move(lower), upper = std::move(upper), weight](Bytes bytes) {
+    const CostLine low = lower.tangent(bytes);
+    const CostLine high = upper.tangent(bytes);
+    return CostLine{(1.0 - weight) * low.a + weight * high.a, (1.0 - weight) * low.b + weight * high.b};
+  });
+}
+
+CostCurve cost_of(const Cluster& cluster, Operation operation, const Algorithm& algorithm, int ranks, bool queued) {
+  if (!cluster.is_fitted())
+    return cost_line(algorithm.form(operation), ranks, {cluster.link.hop().latency, cluster.link.hop().beta, cluster.reduce});
+  const auto own = cluster.fits.find(operation);
+  const auto& [of, fits] = own == cluster.fits.end() ? *cluster.fits.begin() : *own;
+  const auto carried = [&, of = of](const Fit& fit) { return carried_cost(fit, of, cluster, operation, algorithm, ranks, queued); };
+  const auto upper = std::find_if(fits.begin(), fits.end(), [ranks](const Fit& fit) { return fit.ranks >= ranks; });
+  if (upper == fits.end()) return carried(fits.back());
+  if (upper == fits.begin() || upper->ranks == ranks) return carried(*upper);
+  const Fit& lower = *std::prev(upper);
+  const auto log_over_lower = [&lower](int count) { return std::log(static_cast<double>(count) / lower.ranks); };
+  return between(carried(lower), carried(*upper), log_over_lower(ranks) / log_over_lower(upper->ranks));
 }
 
 }  // namespace
@@ -346,12 +385,16 @@ Cluster read_cluster(const Document& document, const std::string& pointer) {
 
 void scale_fits(Cluster& cluster, double latency, double bandwidth) {
   if (cluster.is_fitted()) cluster.reduce = cluster.reduce / bandwidth;
-  for (auto& [operation, fit] : cluster.fits) scale_fit(fit, latency, bandwidth);
+  for (auto& [operation, fits] : cluster.fits) {
+    for (Fit& fit : fits) scale_fit(fit, latency, bandwidth);
+  }
 }
 
 bool implies_link(const Cluster& cluster) {
   if (!cluster.is_fitted()) return true;
-  return link_of_first_fit(cluster).beta >= SecondsPerByte(0);
+  const auto& [operation, fits] = *cluster.fits.begin();
+  return std::all_of(fits.begin(), fits.end(),
+                     [&, of = operation](const Fit& fit) { return link_of(fit, of, cluster).beta >= SecondsPerByte(0); });
 }
 
 namespace {
@@ -395,21 +438,19 @@ bool draws_latencies(const Cluster& cluster) {
 
 bool can_carry_fit(const Cluster& cluster, const Algorithm& algorithm) {
   const auto own = cluster.fits.find(Operation::all_reduce);
-  return (own != cluster.fits.end() && own->second.algorithm == &algorithm) || implies_link(cluster);
+  if (own == cluster.fits.end()) return implies_link(cluster);
+  const bool is_own = std::all_of(own->second.begin(), own->second.end(), [&](const Fit& fit) { return fit.algorithm == &algorithm; });
+  return is_own || implies_link(cluster);
 }
 
 bool knows_cost(const Cluster& cluster, Operation operation) { return implies_link(cluster) || cluster.fits.contains(operation); }
 
 CostCurve collective_cost(const Cluster& cluster, Operation operation, const Algorithm& algorithm, int ranks) {
-  const ClosedForm& form = algorithm.form(operation);
-  if (!cluster.is_fitted()) return cost_line(form, ranks, {cluster.link.hop().latency, cluster.link.hop().beta, cluster.reduce});
-  const auto own = cluster.fits.find(operation);
-  if (own == cluster.fits.end()) return cost_line(form, ranks, link_of_first_fit(cluster));
-  const Fit& fit = own->second;
-  if (fit.algorithm != &algorithm)
-    return cost_line(form, ranks, implied_link(fit.algorithm->form(operation), fit.line, fit.ranks, cluster.reduce));
-  if (!fit.points.empty() && ranks > 1) return curve_through(carry(form, fit.points, fit.ranks, ranks));
-  return carry(form, fit.line, fit.ranks, ranks);
+  return cost_of(cluster, operation, algorithm, ranks, false);
+}
+
+CostCurve queued_cost(const Cluster& cluster, Operation operation, const Algorithm& algorithm, int ranks) {
+  return cost_of(cluster, operation, algorithm, ranks, true);
 }
 
 }  // namespace syncopate

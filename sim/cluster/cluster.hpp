@@ -25,6 +25,7 @@ namespace syncopate {
 struct Fit {
   CostLine line;                       ///< given several points: the line through the first and the last, with a >= 0
   std::vector<MeasuredTime> points{};  ///< by growing bytes; empty if only the line is known
+  std::vector<MeasuredTime> queued{};  ///< of one that starts the moment another one ends; empty: they take as long as others
   int ranks = 2;
   const Algorithm* algorithm = nullptr;
   bool carried = false;  ///< the cluster's link is another one than it was measured at
@@ -73,7 +74,8 @@ struct Cluster {
   std::shared_ptr<Platform> platform{};
   bool has_host_speeds = false;  ///< a platform's nodes compute as fast as their hosts' speeds say, relative to the first node
   Placement placement;
-  std::map<Operation, Fit> fits;  ///< measured costs; if there are any, the first one's implies those of other operations
+  /// Measured costs, of each operation by growing ranks; if there are any, the first operation's imply those of others.
+  std::map<Operation, std::vector<Fit>> fits;
   std::optional<Regions> regions;
   std::optional<double> price{};  ///< per node and hour
   double latency_cv = 0.0;        ///< coefficient of variation of a lognormal factor on collectives' latencies
@@ -112,9 +114,14 @@ bool implies_link(const Cluster& cluster);
 /// Whether the cluster gives a cost for the operation: by its links, by a fit of this operation, or by the link that the first fit implies.
 bool knows_cost(const Cluster& cluster, Operation operation);
 
-/// Cost of an operation over `ranks` ranks with one link each. The first of these that exists is used: a fit of the operation, carried to
-/// `algorithm` by closed forms; the link implied by the first fit; the cluster's link. Requires can_carry_fit. Measured points are
-/// only carried to their own algorithm; others get the line.
+/// Cost of an operation over `ranks` ranks with one link each. The first of these that exists is used: fits of the operation, carried to
+/// `algorithm` and `ranks` by closed forms; the link implied by the first operation's fits; the cluster's link. Requires can_carry_fit.
+/// Measured points are only carried to their own algorithm; others get the line.
+///
+/// Of several fits, the nearest in ranks counts; between two, T(n) = (1 - w)·T1(n) + w·T2(n) with w = log(n/n1) / log(n2/n1).
 CostCurve collective_cost(const Cluster& cluster, Operation operation, const Algorithm& algorithm, int ranks);
+
+/// The same of one that starts the moment another one ends.
+CostCurve queued_cost(const Cluster& cluster, Operation operation, const Algorithm& algorithm, int ranks);
 
 }  // namespace syncopate

@@ -25,12 +25,12 @@ PlannedCollectives* planned_of(const Job& job) {
   return flows == nullptr ? nullptr : flows->planned;
 }
 
-/// The time of a collective that all ranks start together and that shares no link.
-CollectiveTime time_alone(const Job& job, const Communicator& communicator, Operation operation, Bytes bytes) {
+/// The time of a collective that all ranks start together and that shares no link. `queued`: see AlphaBeta.
+CollectiveTime time_alone(const Job& job, const Communicator& communicator, Operation operation, Bytes bytes, bool queued = false) {
   return std::visit(
       [&](const auto& model) {
         if constexpr (std::is_same_v<std::decay_t<decltype(model)>, AlphaBeta>) {
-          return model.cost(operation, communicator, bytes);
+          return model.cost(operation, communicator, bytes, queued);
         } else {
           return model.planned->time(operation, communicator, bytes);
         }
@@ -40,12 +40,13 @@ CollectiveTime time_alone(const Job& job, const Communicator& communicator, Oper
 
 std::unique_ptr<Transport> closed_form(const Job& job, const Communicator& communicator, LatencyFactor factor) {
   const auto cost = [&job, communicator, factor = std::move(factor)](const Movement& movement) {
-    CollectiveTime time = time_alone(job, communicator, movement.operation, movement.bytes());
+    CollectiveTime time = time_alone(job, communicator, movement.operation, movement.bytes(), movement.queued);
     time.latency = factor(movement.ticket) * time.latency;
     return time;
   };
   const auto pieces = [&job, communicator](const Movement& movement) {
-    if (const auto* model = std::get_if<AlphaBeta>(&job.model)) return model->pieces(movement.operation, communicator, movement.bytes());
+    if (const auto* model = std::get_if<AlphaBeta>(&job.model))
+      return model->pieces(movement.operation, communicator, movement.bytes(), movement.queued);
     const CollectiveTime time = time_alone(job, communicator, movement.operation, movement.bytes());
     return std::vector<PathPiece>{{.length = time.latency, .kind = PathClass::latency, .link = Network::of_nodes},
                                   {.length = time.transfer, .kind = PathClass::transfer, .link = Network::of_nodes}};

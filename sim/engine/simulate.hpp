@@ -21,9 +21,10 @@ namespace syncopate {
 
 /// How collectives move, for each fidelity.
 struct AlphaBeta {
-  std::function<CollectiveTime(Operation, const Communicator&, Bytes)> cost;
+  /// Of a collective alone, or of one that is queued: that starts the moment another one ends.
+  std::function<CollectiveTime(Operation, const Communicator&, Bytes, bool queued)> cost;
   /// The pieces of that time: pieces of latency, and others that add up to the transfer.
-  std::function<std::vector<PathPiece>(Operation, const Communicator&, Bytes)> pieces{};
+  std::function<std::vector<PathPiece>(Operation, const Communicator&, Bytes, bool queued)> pieces{};
 };
 struct PerMessage {
   PlannedCollectives* planned = nullptr;

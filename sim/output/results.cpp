@@ -80,7 +80,9 @@ void note_inputs(const Scenario& scenario, std::set<std::string>& found) {
   constexpr Seconds longest_plausible(5.0);
   const Cluster& cluster = scenario.cluster;
   if (scenario.schedule.traffic.has_collectives()) {
-    const auto carried = [](const auto& fit) { return fit.second.carried; };
+    const auto carried = [](const auto& row) {
+      return std::any_of(row.second.begin(), row.second.end(), [](const Fit& fit) { return fit.carried; });
+    };
     if (std::any_of(cluster.fits.begin(), cluster.fits.end(), carried)) {
       found.insert(
           fmt::format("collectives on {} cost what its fit says, carried from the link that it was measured at to another one: not "

@@ -211,15 +211,17 @@ NetworkModel Setup::model(Fidelity fidelity) {
   };
   const auto costs = std::make_shared<const Costs>(costs_on(scenario_.cluster));
   AlphaBeta model = {
-      [costs](Operation operation, const Communicator& communicator, Bytes bytes) { return costs->at(communicator)(operation, bytes); },
+      [costs](Operation operation, const Communicator& communicator, Bytes bytes, bool queued) {
+        return costs->at(communicator)(operation, bytes, queued);
+      },
       {}};
   if (!options_.explain && !options_.timeline) return model;
   const auto cheaper = std::make_shared<std::vector<Cheaper>>(cheaper_clusters(scenario_.cluster));
   for (Cheaper& next : *cheaper) next.costs = costs_on(next.cluster);
   const int rest = scenario_.cluster.regions && !scenario_.cluster.is_fitted() ? Network::of_regions : Network::of_nodes;
-  model.pieces = [costs, cheaper, rest](Operation operation, const Communicator& communicator, Bytes bytes) {
-    std::vector<CollectiveTime> times = {costs->at(communicator)(operation, bytes)};
-    for (const Cheaper& next : *cheaper) times.push_back(next.costs.at(communicator)(operation, bytes));
+  model.pieces = [costs, cheaper, rest](Operation operation, const Communicator& communicator, Bytes bytes, bool queued) {
+    std::vector<CollectiveTime> times = {costs->at(communicator)(operation, bytes, queued)};
+    for (const Cheaper& next : *cheaper) times.push_back(next.costs.at(communicator)(operation, bytes, queued));
     const auto link = [&](std::size_t i) { return i < cheaper->size() ? (*cheaper)[i].link : rest; };
     std::vector<PathPiece> pieces;
     // Round a ring of different links a part can come out below 0, and counts as nothing.

@@ -392,7 +392,7 @@ Scenario read_scenario(const Document& document, Library& library, bool is_job) 
     fit.fail_because(
         fmt::format("a fit of {0} that is faster than reduce_s_per_B allows cannot be converted to {1}; lower reduce_s_per_B or use "
                     "\"all_reduce\": \"{0}\"",
-                    scenario.cluster.fits.begin()->second.algorithm->name, scenario.all_reduce.algorithm->name));
+                    scenario.cluster.fits.begin()->second.front().algorithm->name, scenario.all_reduce.algorithm->name));
   }
   scenario.schedule = read_schedule(fields.at("schedule"), scenario.cluster);
   if (const auto channels = fields.find("channels")) scenario.channels = read_channels(*channels, scenario.schedule);

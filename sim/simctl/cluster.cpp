@@ -55,6 +55,12 @@ Json number_json(double value, int digits = 6) {
   return is_whole ? Json(static_cast<std::int64_t>(rounded_value)) : Json(rounded_value);
 }
 
+Json points_json(const std::vector<MeasuredTime>& points) {
+  Json pairs = Json::array();
+  for (const MeasuredTime& point : points) pairs.push_back({std::llround(point.bytes.value), number_json(point.time.value)});
+  return pairs;
+}
+
 /// `link`: what it was measured at; empty inside one node.
 Json fit_json(Operation operation, int ranks, const MeasuredOperation& times, const Json& link) {
   Json fit = {{"operation", to_string(operation)}, {"nodes", ranks}, {"algorithm", "ring"}};
@@ -64,9 +70,8 @@ Json fit_json(Operation operation, int ranks, const MeasuredOperation& times, co
     fit["b_s_per_B"] = number_json(times.line->b.value);
     return fit;
   }
-  Json pairs = Json::array();
-  for (const MeasuredTime& point : times.increasing) pairs.push_back({std::llround(point.bytes.value), number_json(point.time.value)});
-  fit["points"] = std::move(pairs);
+  fit["points"] = points_json(times.increasing);
+  if (!times.queued.empty()) fit["queued"] = points_json(times.queued);
   return fit;
 }
 
@@ -114,15 +119,25 @@ void print_node(const NodeTopology& node, std::FILE* stream) {
   display(stream, "\n{}", format_table(table));
 }
 
-/// A cluster/1 file. Without measured messages between nodes its link is `implied`.
-std::string cluster_text(const Benchmark& benchmark, const std::optional<NodeTopology>& node, const FitOptions& options,
+/// "16, 32 and 64".
+std::string list_of_ranks(const std::vector<Benchmark>& benchmarks) {
+  std::string text = std::to_string(benchmarks.front().ranks);
+  for (std::size_t i = 1; i < benchmarks.size(); ++i)
+    text += fmt::format("{}{}", i + 1 < benchmarks.size() ? ", " : " and ", benchmarks[i].ranks);
+  return text;
+}
+
+/// A cluster/1 file of the largest benchmark's nodes. Without measured messages between nodes its link is `implied`.
+std::string cluster_text(const std::vector<Benchmark>& benchmarks, const std::optional<NodeTopology>& node, const FitOptions& options,
                          const LinkCost& implied) {
+  const Benchmark& benchmark = benchmarks.back();
   const int gpus = benchmark.ranks / benchmark.nodes;
   const Link link = has_link(benchmark) ? *benchmark.link : Link{Rate(1.0 / implied.beta.value), std::max(Seconds(0), implied.alpha)};
   const Json of_link = link_json(link.bandwidth, link.latency);
   std::string source = fmt::format(
-      "{} over {} ranks on {} nodes, timed by {}; the links are {}", operations_of(benchmark), benchmark.ranks, benchmark.nodes,
-      benchmark.program, has_link(benchmark) ? "medians of its messages from node to node" : "those of a ring that would take as long");
+      "{} over {} ranks on {}{} nodes, timed by {}; the links are {}", operations_of(benchmark), list_of_ranks(benchmarks),
+      benchmarks.size() > 1 ? "up to " : "", benchmark.nodes, benchmark.program,
+      has_link(benchmark) ? "medians of its messages from node to node" : "those of a ring that would take as long");
   if (node) source += fmt::format("; inside a node, nominal: {}", node->describe_connection());
   Json json = {{"format", "cluster/1"}, {"name", name_of(options)}, {"source", source}, {"nodes", benchmark.nodes}};
   if (gpus > 1) {
@@ -130,9 +145,12 @@ std::string cluster_text(const Benchmark& benchmark, const std::optional<NodeTop
     json["intra_node"] = node ? nominal_json(node->intra_node()) : of_link;
   }
   json["link"] = of_link;
+  if (benchmark.per_message) json["host"] = {{"per_message_s", number_json(benchmark.per_message->value, 3)}};
   Json fits = Json::array();
-  for (const auto& [operation, times] : benchmark.operations)
-    fits.push_back(fit_json(operation, benchmark.ranks, times, benchmark.nodes > 1 ? of_link : Json::object()));
+  for (const Benchmark& one : benchmarks) {
+    for (const auto& [operation, times] : one.operations)
+      fits.push_back(fit_json(operation, one.ranks, times, one.nodes > 1 ? of_link : Json::object()));
+  }
   json["fit"] = fits.size() == 1 ? fits.front() : fits;
   return pretty(json);
 }
@@ -141,19 +159,34 @@ std::string cluster_text(const Benchmark& benchmark, const std::optional<NodeTop
 void print_times(const MeasuredOperation& times, const CostLine& line, std::FILE* stream) {
   if (times.line) return display(stream, "\n");
   std::vector<Cells> table = {{"bytes", "measured", "kept", "by a line", "off"}};
+  if (!times.queued.empty()) table.front().emplace_back("back to back");
+  if (!times.two.empty()) table.front().insert(table.front().end(), {"two at once", "simulated"});
+  const CostCurve curve = curve_through(times.increasing);
   double worst = 0.0;
+  const auto add_time = [](Cells& row, const std::vector<MeasuredTime>& measured, Bytes bytes) {
+    const auto found = std::find_if(measured.begin(), measured.end(), [bytes](const MeasuredTime& one) { return one.bytes == bytes; });
+    row.emplace_back(found == measured.end() ? Cell("") : Cell(found->time));
+  };
   for (std::size_t i = 0; i < times.measured.size(); ++i) {
     const auto& [bytes, time] = times.measured[i];
     const double off = line(bytes) / time - 1.0;
     worst = std::max(worst, std::abs(off));
-    table.push_back(
-        {fmt::format("{:.0f}", bytes.value), time, times.increasing[i].time, line(bytes), fmt::format("{:+.1f}%", 100.0 * off)});
+    Cells row = {fmt::format("{:.0f}", bytes.value), time, times.increasing[i].time, line(bytes), fmt::format("{:+.1f}%", 100.0 * off)};
+    if (!times.queued.empty()) add_time(row, times.queued, bytes);
+    if (!times.two.empty()) {
+      add_time(row, times.two, bytes);
+      const Seconds latency = std::clamp(curve.tangent(bytes).a, Seconds(0), curve(bytes));
+      row.emplace_back(2.0 * curve(bytes) - latency);
+    }
+    table.push_back(std::move(row));
   }
   display(
       stream,
       "\n{}\nkept: the measured times, raised where more bytes took less time; a line through the first and last point is up to {:.0f}% "
       "off\n",
       format_table(table), 100.0 * worst);
+  if (!times.two.empty())
+    display(stream, "two at once: until both have ended; simulated, their latencies pass at the same time, their transfers one by one\n");
 }
 
 void print_report(const Benchmark& benchmark, const LinkCost& link, std::FILE* stream) {
@@ -169,6 +202,7 @@ void print_report(const Benchmark& benchmark, const LinkCost& link, std::FILE* s
     display(stream, "messages from node to node take {} and {:.4g} Gb/s: that is the file's link\n",
             format_seconds(benchmark.link->latency), 8e-9 * benchmark.link->bandwidth.value);
   }
+  if (benchmark.add) display(stream, "adding takes {:.3g} s/B: \"server_s_per_B\" of a schedule with servers\n", benchmark.add->value);
 }
 
 std::string regions_text(const MeasuredPlaces& places, const FitOptions& options) {
@@ -269,14 +303,17 @@ void fit_collectives(const FitOptions& options) {
   }
   BenchmarkOptions reading = options.reading;
   if (node) reading.gpus_of_node = node->gpus;
-  Benchmark benchmark = read_given_benchmark(files.front(), reading);
-  for (std::size_t i = 1; i < files.size(); ++i) join(benchmark, read_given_benchmark(files[i], reading));
-  const auto& [operation, times] = *benchmark.operations.begin();
-  const LinkCost link = implied_link(ring().form(operation), line_of(times), benchmark.ranks, SecondsPerByte(0));
-  if (node) compare(*node, link, benchmark);
-  write_cluster(options, cluster_text(benchmark, node, options, link));
+  std::vector<Benchmark> benchmarks;
+  for (const Given& file : files) add_benchmark(benchmarks, read_given_benchmark(file, reading));
+  std::vector<LinkCost> links;
+  for (Benchmark& benchmark : benchmarks) {
+    const auto& [operation, times] = *benchmark.operations.begin();
+    links.push_back(implied_link(ring().form(operation), line_of(times), benchmark.ranks, SecondsPerByte(0)));
+    if (node) compare(*node, links.back(), benchmark);
+  }
+  write_cluster(options, cluster_text(benchmarks, node, options, links.back()));
   if (node) print_node(*node, stream);
-  print_report(benchmark, link, stream);
+  for (std::size_t i = 0; i < benchmarks.size(); ++i) print_report(benchmarks[i], links[i], stream);
 }
 
 void add_cluster_fit_command(CLI::App& app) {
@@ -286,7 +323,7 @@ void add_cluster_fit_command(CLI::App& app) {
   command
       ->add_option(
           "FILE", options->benchmarks,
-          "output of netprobe, nccl-tests or osu_allreduce, also several of different operations; NCCL Inspector's or DeepSpeed's log, "
+          "output of netprobe, nccl-tests or osu_allreduce, also several of different operations or numbers of ranks; NCCL Inspector's or DeepSpeed's log, "
           "DDP's logging data or a PyTorch profile of a distributed run; with or without nvidia-smi topo -m; or a folder of iperf3's and "
           "ping's files")
       ->required();

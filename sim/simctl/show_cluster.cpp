@@ -84,7 +84,8 @@ std::vector<AllReduce> all_reduces(const Cluster& cluster) {
 std::string describe_fit(const Fit& fit) {
   return fmt::format("{}{:.4g} s + {:.4g} s/B over {} ranks, {}",
                      fit.points.empty() ? "" : fmt::format("{} points, about ", fit.points.size()), fit.line.a.value, fit.line.b.value,
-                     fit.ranks, fit.algorithm->name);
+                     fit.ranks, fit.algorithm->name) +
+         (fit.queued.empty() ? "" : fmt::format("; {} points back to back", fit.queued.size()));
 }
 
 void print_cluster(const Document& document) {
@@ -107,7 +108,9 @@ void print_cluster(const Document& document) {
     display("protocol: {}{} segment{}; not in alpha-beta fidelity\n", cluster.protocol.rendezvous ? "rendezvous, " : "",
             cluster.protocol.segments, cluster.protocol.segments == 1 ? "" : "s");
   }
-  for (const auto& [operation, fit] : cluster.fits) display("fit of {}s: {}\n", to_string(operation), describe_fit(fit));
+  for (const auto& [operation, fits] : cluster.fits) {
+    for (const Fit& fit : fits) display("fit of {}s: {}\n", to_string(operation), describe_fit(fit));
+  }
   if (!cluster.source.empty()) display("source: {}\n", cluster.source);
   constexpr std::array sizes = {Bytes(1e3), Bytes(1e6), Bytes(100e6)};
   Cells header = {"all-reduce", "latency"};

@@ -19,7 +19,7 @@ Job small_job(int ranks, Program program) {
   job.profile.gradients = {{"b.weight", Bytes(100), Seconds(0.5), 1}, {"a.weight", Bytes(300), Seconds(2), 0}};
   job.profile.forward = Seconds(1);
   job.profile.backward = Seconds(2);
-  job.model = AlphaBeta{[](Operation, const Communicator&, Bytes) { return CollectiveTime{Seconds(0.5), Seconds(0)}; }};
+  job.model = AlphaBeta{[](Operation, const Communicator&, Bytes, bool) { return CollectiveTime{Seconds(0.5), Seconds(0)}; }};
   job.streams = {{.groups = {Communicator(ranks)}}};
   job.ranks = ranks;
   job.warmup = 1;
@@ -78,7 +78,7 @@ void all_reduce_after_backward(Worker& worker) {
 /// Of two ranks, whose all-reduce takes 7 s.
 Job slow_job() {
   Job job = small_job(2, all_reduce_after_backward);
-  job.model = AlphaBeta{[](Operation, const Communicator&, Bytes) { return CollectiveTime{Seconds(7), Seconds(0)}; }};
+  job.model = AlphaBeta{[](Operation, const Communicator&, Bytes, bool) { return CollectiveTime{Seconds(7), Seconds(0)}; }};
   return job;
 }
 

@@ -61,7 +61,7 @@ class Trial {
           if (fidelity == Fidelity::per_message) its.model = PerMessage{&planned};
           if (fidelity == Fidelity::flow) its.model = PerFlow{&planned};
           if (fidelity == Fidelity::alpha_beta) {
-            its.model = AlphaBeta{[&](Operation operation, const Communicator& communicator, Bytes bytes) {
+            its.model = AlphaBeta{[&](Operation operation, const Communicator& communicator, Bytes bytes, bool) {
               return CollectiveCosts(cluster, default_all_reduce(), communicator, cluster.gpus_per_node, {})(operation, bytes);
             }};
           }

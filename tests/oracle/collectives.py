@@ -124,10 +124,10 @@ def closed_form(algorithm, n, alpha, beta, gamma, operation="all-reduce"):
     return lambda size: latencies * alpha + (transfers * beta + reductions * gamma) * size
 
 
-def fit_of(cluster, operation):
-    """The measured one of an operation, if there is one."""
+def fits_of(cluster, operation):
+    """The measured ones of an operation, by growing ranks."""
     fits = cluster["fit"] if isinstance(cluster["fit"], list) else [cluster["fit"]]
-    return next((fit for fit in fits if fit.get("operation", "all-reduce") == operation), None)
+    return sorted((fit for fit in fits if fit.get("operation", "all-reduce") == operation), key=lambda fit: fit["nodes"])
 
 
 def measured_line(fit):
@@ -139,9 +139,8 @@ def measured_line(fit):
     return least - slope * first, slope
 
 
-def implied(cluster, operation="all-reduce"):
-    """(alpha, beta) of which the operation's fit is the cost. No latency is below 0, whatever its points say."""
-    fit = fit_of(cluster, operation)
+def implied(cluster, fit, operation="all-reduce"):
+    """(alpha, beta) of which the fit is the operation's cost. No latency is below 0, whatever its points say."""
     latencies, transfers, reductions = terms(operation, fit["algorithm"], fit["nodes"])
     a, b = measured_line(fit)
     return max(0.0, a) / latencies, (b - cluster.get("reduce_s_per_B", 0.0) * reductions) / transfers
@@ -164,22 +163,61 @@ class Curve:
         a, b = self.tangent(size)
         return a + b * size
 
+    def of_each(self, n):
+        return Curve([(size / n, seconds) for size, seconds in self.points])
 
-def carried(cluster, algorithm, n, operation="all-reduce"):
-    """The operation's fit, at another number of ranks or for another algorithm; if there is none, the link of that of all-reduces."""
-    fit, gamma = fit_of(cluster, operation), cluster.get("reduce_s_per_B", 0.0)
-    if fit is None or n == 1 or fit["algorithm"] != algorithm:
-        return closed_form(algorithm, n, *implied(cluster, operation if fit else "all-reduce"), gamma, operation)
+
+class Between(Curve):
+    """(1 - weight) of one cost and weight of another."""
+
+    def __init__(self, lower, upper, weight):
+        self.lower, self.upper, self.weight = lower, upper, weight
+
+    def tangent(self, size):
+        (a, b), (c, d) = (cost.tangent(size) if isinstance(cost, Curve) else line(cost, 1e6) for cost in (self.lower, self.upper))
+        return (1 - self.weight) * a + self.weight * c, (1 - self.weight) * b + self.weight * d
+
+    def of_each(self, n):
+        return Between(of_each(self.lower, n), of_each(self.upper, n), self.weight)
+
+
+def carried_from(cluster, fit, of, algorithm, n, operation, points):
+    """One fit, which is `of` an operation, at another number of ranks, for another algorithm, for another operation."""
+    if of != operation or n == 1 or fit["algorithm"] != algorithm:
+        return closed_form(algorithm, n, *implied(cluster, fit, of), cluster.get("reduce_s_per_B", 0.0), operation)
     there, here = terms(operation, algorithm, fit["nodes"]), terms(operation, algorithm, n)
     messages, transfers = here[0] / there[0], here[1] / there[1]  # B and G of one algorithm grow alike with N
     if "points" in fit:  # with as many bytes in each message
-        return Curve([(size * messages / transfers, seconds * messages) for size, seconds in fit["points"]])
+        return Curve([(size * messages / transfers, seconds * messages) for size, seconds in fit.get(points, fit["points"])])
     return lambda size: fit["a_s"] * messages + fit["b_s_per_B"] * transfers * size
+
+
+def carried_by(cluster, algorithm, n, operation, points):
+    """By the fit over as many ranks, the nearest if all have more or all have fewer, else the two around them."""
+    of = operation if fits_of(cluster, operation) else "all-reduce"
+    costs = {fit["nodes"]: carried_from(cluster, fit, of, algorithm, n, operation, points) for fit in fits_of(cluster, of)}
+    lower, upper = [ranks for ranks in costs if ranks <= n], [ranks for ranks in costs if ranks >= n]
+    if not lower or not upper or lower[-1] == upper[0]:
+        return costs[upper[0] if upper else lower[-1]]
+    return Between(costs[lower[-1]], costs[upper[0]], math.log2(n / lower[-1]) / math.log2(upper[0] / lower[-1]))
+
+
+def carried(cluster, algorithm, n, operation="all-reduce"):
+    """The operation's fits, at another number of ranks or for another algorithm; if there are none, the link of those of all-reduces."""
+    cost = carried_by(cluster, algorithm, n, operation, "points")
+    if isinstance(cost, Curve):
+        cost.queued = carried_by(cluster, algorithm, n, operation, "queued")
+    return cost
 
 
 def of_each(cost, n):
     """A cost by what each of n ranks comes with."""
-    return Curve([(size / n, seconds) for size, seconds in cost.points]) if isinstance(cost, Curve) else lambda size: cost(n * size)
+    if not isinstance(cost, Curve):
+        return lambda size: cost(n * size)
+    scaled = cost.of_each(n)
+    if hasattr(cost, "queued"):
+        scaled.queued = cost.queued.of_each(n)
+    return scaled
 
 
 def startup(cost, size):
@@ -409,10 +447,11 @@ class Channels:
         self.count, self.ends = point.get("channels", usual), []
 
     def carry(self, posted):
-        """(start, end) of each (last post, latency, transfer), which `keep` makes final."""
+        """(start, end) of each (last post, latency, transfer, these if it starts when the last one ends), which `keep` makes final."""
         ends, spans = list(self.ends), []
-        for date, latency, transfer in posted:
+        for date, *alone, queued in posted:
             begin = max(date, ends[-self.count] if self.count <= len(ends) else 0.0)
+            latency, transfer = queued if [begin] == ends[-1:] else alone
             ends.append(max([begin + latency, *ends[-1:]]) + transfer)
             spans.append((begin, ends[-1]))
         self.carried = ends
@@ -429,6 +468,7 @@ def mean_parts(cost, size, host=0.0):
 
 
 def parts(point, cost, size, index, host=0.0):
-    """Those of the job's index-th collective."""
-    latency, transfer = mean_parts(cost, size)
-    return host + latency * latency_factor(point, index), transfer
+    """Those of the job's index-th collective, and both if it starts when the one before it ends."""
+    factor = latency_factor(point, index)
+    (latency, transfer), (sooner, faster) = mean_parts(cost, size), mean_parts(getattr(cost, "queued", cost), size)
+    return host + latency * factor, transfer, (host + sooner * factor, faster)

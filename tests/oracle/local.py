@@ -120,7 +120,7 @@ class Lasgd:
     def start_collective(self, now):
         if self.next_start() > now * (1 + TIE):
             return
-        seconds = sum(collectives.parts(self.point, self.cost, self.way.sent(self.size), len(self.moving), self.host))
+        seconds = sum(collectives.parts(self.point, self.cost, self.way.sent(self.size), len(self.moving), self.host)[:2])
         self.gathering.end = self.free = now + seconds
         self.moving.append((now, self.free))
         self.gathering = Collective()

@@ -119,11 +119,12 @@ class ByPriority(Stream):
 
 
 class Line:
-    """Collectives by their closed form, `parts(what, number)` being (latency, transfer): the latencies of those in flight pass at the
+    """Collectives by their closed form, `parts(what, number)` being (latency, transfer) or these and what they are of one that enters when
+    the last one ends: the latencies of those in flight pass at the
     same time, their transfers follow each other."""
 
     def __init__(self, parts):
-        self.parts, self.free = parts, 0.0
+        self.parts, self.free = parts, None
 
     def make(self, members):
         return functools.partial(OnLine, self, members)
@@ -137,8 +138,10 @@ class OnLine:
     def enter(self, _):
         self.left -= 1
         if not self.left:
-            latency, transfer = self.line.parts(self.what, self.age)
-            self.line.free = max(self.engine.now + latency, self.line.free) + transfer
+            latency, transfer, *queued = self.line.parts(self.what, self.age)
+            if queued and self.engine.now == self.line.free:
+                latency, transfer = queued[0]
+            self.line.free = max(self.engine.now + latency, self.line.free or 0.0) + transfer
             self.engine.at(self.line.free, self.end)
 
     def end(self):

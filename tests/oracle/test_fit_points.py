@@ -33,7 +33,14 @@ def points(rng):
 
 
 def curve(rng, names, **changes):
-    return measured(points(rng), rng.randint(2, 9), rng.choice(names), **changes)
+    queued = rng.choice([{}, {"queued": points(rng)}])
+    return measured(points(rng), rng.randint(2, 9), rng.choice(names), **queued, **changes)
+
+
+def sizes(rng, names):
+    """Of several numbers of ranks, not in their order."""
+    ranks = rng.sample(range(2, 10), rng.randint(2, 3))
+    return [rng.choice([curve, line])(rng, names) | {"nodes": nodes} for nodes in ranks]
 
 
 def line(rng, names, **changes):
@@ -43,7 +50,7 @@ def line(rng, names, **changes):
 def fits(rng, names):
     """All-reduces alone, and beside all-gathers in either order."""
     of_gathers = {"operation": "all-gather"}
-    return [curve(rng, names), [line(rng, names, **of_gathers), curve(rng, names, operation="all-reduce")],
+    return [curve(rng, names), sizes(rng, names), [line(rng, names, **of_gathers), curve(rng, names, operation="all-reduce")],
             [rng.choice([curve, line])(rng, names), curve(rng, names, **of_gathers)]]
 
 
@@ -94,6 +101,25 @@ class Known(unittest.TestCase):
                                           ([[2000001, 0.002], [3000000, 0.004]], 2, 0), ([[1000000, 0.001], [3000000, 0.006]], 0, 3.5)):
             self.iteration(4 + latency + 2 * transfer, {"name": "s-sgd"}, points=points, trace=one, channels=2)
             self.iteration(4 + 2 * (latency + transfer), {"name": "s-sgd"}, points=points, trace=one)
+
+    def test_back_to_back(self):
+        """The second all-reduce of 2 MB starts when the first ends, 3 ms, and then takes half as long. With a pause it does not."""
+        one, queued = TWO | {"update_s": 0.0}, [[1000000, 0.001], [2000000, 0.0015], [4000000, 0.0035]]
+        for schedule, milliseconds in (({"name": "s-sgd"}, 4 + 3 + 1.5), ({"name": "wfbp"}, 3 + 3 + 1.5)):
+            drawn = point(schedule, 4, trace=one)
+            drawn["cluster"]["fit"] = measured(POINTS, 4, queued=queued)
+            self.check(milliseconds, expected(drawn)["iteration_s"])
+        drawn = point({"name": "wfbp"}, 4, trace=one)
+        drawn["cluster"]["fit"] = measured([[1000000, 0.0001], [4000000, 0.0004]], 4, queued=queued)  # 0.2 ms, over before the next is ready
+        self.check(4 + 0.2, expected(drawn)["iteration_s"])
+
+    def test_between_numbers_of_ranks(self):
+        """Half-way from 2 to 8 is 4, by logarithms: the mean of both, 3 times 2 ms and 3/7 of 7 ms."""
+        fits = [measured([[1, 0.002], [4000000, 0.004]], 2), measured([[1, 0.007], [8000000, 0.021]], 8)]
+        self.check((3 * 2 + 3) / 2, self.cost(0.5, fit=fits))
+        self.check(2, self.cost(1, nodes=2, fit=fits))
+        self.check(7, self.cost(1, nodes=8, fit=fits))
+        self.check(7 * 15 / 7, self.cost(1, nodes=16, fit=fits))
 
     def test_merging(self):
         """The next gradient is ready 1 ms later: in time for a start-up of 1.5 ms, where 2 MB take 2.5 and 4 MB 10, but not for one of 0.6,

@@ -147,6 +147,40 @@ class ClusterFit(Case):
         self.fit(json.dumps(probe(4, 2)))
         self.assertAlmostEqual(self.cluster()["link"]["latency"] / 2e-5, 1, delta=2e-3)
 
+    def test_back_to_back_and_two_at_once(self):
+        """Which of netprobe's times are used? All-reduces in a row take 2/3 of one alone: all but the first of s-sgd's."""
+        queued = [{"bytes": size, "quartiles_s": [2 / 3 * ring(size, 4)] * 3, "repetitions": 5} for size in SIZES[3:]]
+        done = self.fit(json.dumps(probe(queued=queued)))
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual(self.cluster()["fit"][0]["queued"], [[size, float(f"{2 / 3 * ring(size, 4):.6g}")] for size in SIZES[3:]])
+        self.assertEqual(self.cluster()["host"], {"per_message_s": 1e-5})
+        self.assertRegex(done.stdout, r"off\s+back to back\s+two at once\s+simulated\n")
+        self.assertIn('adding takes 1e-10 s/B: "server_s_per_B" of a schedule with servers', done.stdout)
+        self.assertEqual(self.run_scenario(scenario(cluster="mine.json", schedule={"name": "s-sgd"})).returncode, 0)
+        sizes = [gradient["bytes"] for gradient in json.loads((self.folder / "trace.json").read_text())["gradients"]]
+        both = sum(ring(size, 4) for size in sizes)
+        self.assertAlmostEqual(float(self.rows()[0]["exposed_communication_s"]), both - sum(ring(size, 4) for size in sizes[1:]) / 3, delta=1e-8)
+        flat = [{"bytes": size, "quartiles_s": [1e-3] * 3, "repetitions": 5} for size in SIZES[3:]]
+        self.fit(json.dumps(probe(queued=flat, library="Open MPI v4.1.4")))  # no larger one takes longer; a processor that polls
+        self.assertNotIn("queued", self.cluster()["fit"][0])
+        self.assertNotIn("host", self.cluster())
+
+    def test_several_numbers_of_ranks(self):
+        """16 ranks between 8 and 64: at a third of the way, by logarithms; the larger one's files are given first."""
+        (self.folder / "large.txt").write_text(nccl(16, 4, time=lambda size, ranks: 3 * ring(size, ranks)))
+        (self.folder / "small.txt").write_text(nccl(2, 4))
+        done = self.simctl("cluster", "fit", "large.txt", "small.txt", "-o", "mine.json")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        cluster = self.cluster()
+        self.assertEqual(([fit["nodes"] for fit in cluster["fit"]], cluster["nodes"], cluster["name"]), ([8, 64], 16, "large"))
+        self.assertIn("all-reduces over 8 and 64 ranks on up to 16 nodes", cluster["source"])
+        self.assertLess(done.stdout.index("small.txt: nccl-tests over 8 ranks"), done.stdout.index("large.txt: nccl-tests over 64 ranks"))
+        for nodes, factor in ((1, 1), (2, 1), (4, 1 + 2 / 3), (16, 3), (32, 3)):
+            done = self.run_scenario(scenario(cluster=cluster | {"nodes": nodes}, schedule={"name": "sync-easgd"}))
+            self.assertEqual(done.returncode, 0, done.stderr)
+            if nodes > 1:
+                self.assertAlmostEqual(float(self.rows()[0]["exposed_communication_s"]) / (factor * ring(6000000, 4 * nodes)), 1, delta=2e-3, msg=nodes)
+
     def test_the_links_are_a_ring_of_the_same_time(self):
         self.fit(nccl(8, 1))
         link = self.cluster()["link"]
@@ -513,10 +547,12 @@ class ClusterFit(Case):
                 self.assertEqual(done.returncode, 3)
                 self.assertIn(message, done.stderr)
         (self.folder / "other.txt").write_text(one)
-        (self.folder / "more.txt").write_text(self.run_of("all_gather", 4))
+        (self.folder / "more.txt").write_text(nccl(4, 4))
+        (self.folder / "inside.txt").write_text(nccl(1, 2))
         self.fit(one)
-        for other, message in (("other.txt", "other.txt: all-reduces are also in run.txt; give the file of one run"),
-                               ("more.txt", "more.txt: 8 ranks on 4 nodes, but run.txt has 4 on 2; a cluster is measured with all of its ranks")):
+        for other, message in (("other.txt", "other.txt: all-reduces over 4 ranks are also in run.txt; give the file of one run"),
+                               ("more.txt", "more.txt: 16 ranks on 4 nodes, but run.txt has 4 on 2; a cluster is measured with as many ranks on every node in all runs"),
+                               ("inside.txt", "inside.txt: 2 ranks on 1 nodes, but run.txt has 4 on 2; one node has no network in it; make a cluster of its own of that file")):
             done = self.simctl("cluster", "fit", "run.txt", other, "-o", "x.json")
             self.assertEqual((done.returncode, done.stderr), (3, f"simctl: {message}\n"))
 

@@ -23,8 +23,8 @@ Cluster cluster_with_fit(const std::string& algorithm, int ranks) {
   cluster.name = "fitted";
   cluster.nodes = 64;
   cluster.link = {Rate(1e9), Seconds(1e-6)};
-  cluster.fits[Operation::all_reduce] =
-      Fit{.line = {Seconds(1e-3), SecondsPerByte(2e-9)}, .ranks = ranks, .algorithm = &collective(algorithm)};
+  cluster.fits[Operation::all_reduce] = {
+      Fit{.line = {Seconds(1e-3), SecondsPerByte(2e-9)}, .ranks = ranks, .algorithm = &collective(algorithm)}};
   return cluster;
 }
 
@@ -75,7 +75,7 @@ TEST_SUITE("Is a measured line carried to other rank counts and algorithms?") {
     for (const Algorithm& from : algorithms()) {
       Cluster cluster = cluster_with_fit(std::string(from.name), 8);
       cluster.reduce = wire.gamma;
-      cluster.fits[Operation::all_reduce].line = cost_line(from.all_reduce, 8, wire);
+      cluster.fits[Operation::all_reduce].front().line = cost_line(from.all_reduce, 8, wire);
       for (const Algorithm& to : algorithms()) {
         for (const int ranks : {1, 2, 7, 64, 2048}) {
           CAPTURE(from.name);
@@ -111,7 +111,7 @@ TEST_SUITE("Is a measured line carried to other rank counts and algorithms?") {
       Cluster cluster = cluster_with_fit(std::string(algorithm.name), 8);
       const CostLine measured = cost_line(algorithm.all_reduce, 8, wire);
       for (const double bytes : {1e2, 1e4, 3e7})
-        cluster.fits[Operation::all_reduce].points.push_back({Bytes(bytes), measured(Bytes(bytes))});
+        cluster.fits[Operation::all_reduce].front().points.push_back({Bytes(bytes), measured(Bytes(bytes))});
       for (const int ranks : {2, 7, 64, 2048}) {
         CAPTURE(algorithm.name);
         CAPTURE(ranks);
@@ -125,7 +125,7 @@ TEST_SUITE("Is a measured line carried to other rank counts and algorithms?") {
 
   TEST_CASE("two points of a ring of 8 ranks are two of one of 64: as much in every message, nine times the messages") {
     Cluster cluster = cluster_with_fit("ring", 8);
-    cluster.fits[Operation::all_reduce].points = {{Bytes(1e4), Seconds(0.003)}, {Bytes(1e6), Seconds(0.005)}};
+    cluster.fits[Operation::all_reduce].front().points = {{Bytes(1e4), Seconds(0.003)}, {Bytes(1e6), Seconds(0.005)}};
     const CostCurve curve = collective_cost(cluster, Operation::all_reduce, collective("ring"), 64);
     CHECK(curve(Bytes(8e4)).value == doctest::Approx(0.003 * 63 / 7));
     CHECK(curve(Bytes(8e6)).value == doctest::Approx(0.005 * 63 / 7));

@@ -38,7 +38,10 @@ class ClosedFormEvent : public Event {
 
 }  // namespace
 
-std::optional<Moment> ClosedFormTransport::start(const Movement& movement, int lane, const Moment& now) {
+std::optional<Moment> ClosedFormTransport::start(const Movement& started, int lane, const Moment& now) {
+  Movement movement = started;
+  movement.queued = has_moved_ && now.time == transferred_.time;
+  has_moved_ = true;
   const CollectiveTime time = cost_(movement);
   const auto part = [&](const Moment& start, Seconds length, bool is_latency) {
     return until_event(start, start.time + length,

@@ -5,8 +5,8 @@
 
 namespace syncopate {
 
-/// A collective is one event, for all ranks at once, whose time depends on its bytes alone: alpha-beta fidelity. Where several are in
-/// flight, their latencies pass at the same time and their transfers follow each other.
+/// A collective is one event, for all ranks at once, whose time depends on its bytes and on whether it starts the moment another one
+/// ends: alpha-beta fidelity. Where several are in flight, their latencies pass at the same time and their transfers follow each other.
 class ClosedFormTransport : public Transport {
  public:
   using Cost = std::function<CollectiveTime(const Movement&)>;
@@ -25,6 +25,7 @@ class ClosedFormTransport : public Transport {
   Cost cost_;
   Pieces pieces_;
   Moment transferred_;  ///< the end of the last transfer
+  bool has_moved_ = false;
 };
 
 }  // namespace syncopate

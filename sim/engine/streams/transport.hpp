@@ -16,6 +16,7 @@ struct Movement {
   Ticket ticket = 0;
   Operation operation = Operation::all_reduce;
   SharedPayload payload;  ///< the vector
+  bool queued = false;    ///< starts the moment another one of the transport ends; known to ClosedFormTransport only
 
   Bytes bytes() const { return payload->bytes; }
 };
