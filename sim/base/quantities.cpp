@@ -61,7 +61,7 @@ std::optional<double> parse_time(std::string_view text) {
 }
 
 std::optional<double> parse_bandwidth(std::string_view text) {
-  return parse_scaled(text, {{"bps", 1.0 / 8.0}, {"Bps", 1.0}, {"B/s", 1.0}});
+  return parse_scaled(text, {{"bps", 1.0 / 8.0}, {"b/s", 1.0 / 8.0}, {"Bps", 1.0}, {"B/s", 1.0}});
 }
 
 std::optional<double> parse_size(std::string_view text) { return parse_scaled(text, {{"B", 1.0}}); }

@@ -51,6 +51,9 @@ CollectiveCosts::CollectiveCosts(const Cluster& cluster, const AllReduce& all_re
       measured_[operation] = {collective_cost(cluster, operation, algorithm_, ranks), queued_cost(cluster, operation, algorithm_, ranks)};
     }
   }
+  if (!by_fit_ && !cluster.regions) {
+    for (const AllReduce& candidate : all_reduce.candidates) candidates_.push_back(candidate.algorithm);
+  }
   const bool is_flat = all_reduce.across_gpus && ranks_on_node_ > 1;
   if (by_fit_ || (!is_flat && (!cluster.regions || nodes_ == 1))) return;
   std::vector<int> nodes;  // by position in the ring
@@ -69,9 +72,16 @@ CostLine CollectiveCosts::within_nodes(Operation operation) const {
 }
 
 CostCurve CollectiveCosts::cost(Operation operation, bool queued) const {
-  if (!by_fit_) {
-    return within_nodes(operation) + cost_line(algorithm_.form(operation), nodes_, link_cost(cluster_.link, cluster_.reduce));
+  const auto line = [&](const Algorithm& algorithm) {
+    return within_nodes(operation) + cost_line(algorithm.form(operation), nodes_, link_cost(cluster_.link, cluster_.reduce));
+  };
+  if (!candidates_.empty()) {
+    std::vector<CostLine> lines;
+    lines.reserve(candidates_.size());
+    for (const Algorithm* candidate : candidates_) lines.push_back(line(*candidate));
+    return lowest(std::move(lines));
   }
+  if (!by_fit_) return line(algorithm_);
   const Measured& measured = measured_.at(operation);
   return queued ? measured.queued : measured.alone;
 }

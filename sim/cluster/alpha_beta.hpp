@@ -17,6 +17,8 @@ namespace syncopate {
 /// If several ranks share a node, a collective has two levels: a ring among the ranks of each node, and the scenario's algorithm among the
 /// nodes (see two_level_plan). On regions, the nodes form one ring over the regions' links. A ring "across" GPUs is one ring of all ranks.
 ///
+/// Of an all-reduce with candidates, the one that is fastest for the bytes counts; on regions the ring.
+///
 /// A measured fit replaces all of this. Exception: the GPUs of one node in a cluster of several nodes.
 class CollectiveCosts {
  public:
@@ -25,8 +27,9 @@ class CollectiveCosts {
   CollectiveCosts(const Cluster& cluster, const AllReduce& all_reduce, const Communicator& communicator, int ranks_per_node,
                   const std::vector<std::size_t>& region_order);
 
-  /// `queued`: of one that starts the moment another one ends; differs if the cluster's fit says so. On a ring of different links, the transfer lasts at least as long as the slowest link is busy. So no link carries more than its
-  /// bandwidth, however many collectives are in flight. Operations other than an all-reduce require implies_link.
+  /// `queued`: of one that starts the moment another one ends; differs if the cluster's fit says so. On a ring of different links, the
+  /// transfer lasts at least as long as the slowest link is busy. So no link carries more than its bandwidth, however many collectives are
+  /// in flight. Operations other than an all-reduce require implies_link.
   CollectiveTime operator()(Operation operation, Bytes bytes, bool queued = false) const;
 
   /// The cost as a function of bytes, for schedules that merge gradients. Exact, except on a ring of different links: there it is the line
@@ -52,6 +55,7 @@ class CollectiveCosts {
     CostCurve queued;
   };
   std::map<Operation, Measured> measured_;                                ///< costs from the cluster's fits
+  std::vector<const Algorithm*> candidates_;                              ///< of which the fastest counts; empty: algorithm_
   std::vector<Hop> hops_;                                                 ///< links of a ring with different links; else empty
   std::size_t period_ = 0;                                                ///< hops_ repeats with this period; 0: no ring of different links
   mutable std::map<Operation, Seconds> latencies_;                        ///< around hops_, for 0 bytes

@@ -114,8 +114,7 @@ void add_benchmark(std::vector<Benchmark>& benchmarks, Benchmark other) {
       throw InputError(fmt::format("{}: {} ranks on {} nodes, but {} has {} on {}; {}", other.file, other.ranks, other.nodes, first.file,
                                    first.ranks, first.nodes, why));
     };
-    if (other.ranks / other.nodes != first.ranks / first.nodes)
-      fail("a cluster is measured with as many ranks on every node in all runs");
+    if (other.ranks / other.nodes != first.ranks / first.nodes) fail("a cluster is measured with as many ranks on every node in all runs");
     if ((other.nodes == 1) != (first.nodes == 1)) fail("one node has no network in it; make a cluster of its own of that file");
   }
   benchmarks.insert(as_many, std::move(other));

@@ -29,11 +29,11 @@ struct Benchmark {
   int ranks = 0;
   int nodes = 0;  ///< with equally many ranks each
   std::map<Operation, MeasuredOperation> operations{};
-  std::optional<Link> link{};        ///< between two ranks, if it was measured
+  std::optional<Link> link{};            ///< between two ranks, if it was measured
   std::optional<Seconds> per_message{};  ///< of a processor, to send or receive a small message
   std::optional<SecondsPerByte> add{};   ///< of a processor, to add gradients
-  bool is_log = false;               ///< of a job, in which some operations have one size
-  std::vector<std::string> notes{};  ///< what to know of the times, for people
+  bool is_log = false;                   ///< of a job, in which some operations have one size
+  std::vector<std::string> notes{};      ///< what to know of the times, for people
 };
 
 struct BenchmarkOptions {

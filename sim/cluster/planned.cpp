@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "base/indexed.hpp"
@@ -124,7 +125,10 @@ PlannedCollective::Crossed PlannedCollective::find_crossed() const {
 }
 
 PlannedCollectives::PlannedCollectives(const Cluster& cluster, AllReduce all_reduce, Network& network, int ranks_per_node)
-    : cluster_(cluster), all_reduce_(std::move(all_reduce)), network_(network), ranks_per_node_(ranks_per_node) {}
+    : cluster_(cluster), all_reduce_(std::move(all_reduce)), network_(network), ranks_per_node_(ranks_per_node) {
+  for (const AllReduce& candidate : all_reduce_.candidates)
+    candidates_.push_back(std::make_unique<PlannedCollectives>(cluster, candidate, network, ranks_per_node));
+}
 
 PlannedCollectives::Layout PlannedCollectives::layout(const Communicator& communicator) {
   if (all_reduce_.across_gpus) return {{communicator.size(), 1}, {}};
@@ -146,6 +150,31 @@ PlannedCollectives::Layout PlannedCollectives::layout(const Communicator& commun
 }
 
 PlannedCollective& PlannedCollectives::operator()(Operation operation, const Communicator& communicator, Bytes bytes) {
+  if (!has_candidates()) return plan(operation, communicator, bytes);
+  const auto [entry, is_new] = chosen_.try_emplace({operation, communicator, bytes.value});
+  if (!is_new) return *entry->second;
+  Seconds least(std::numeric_limits<double>::infinity());
+  for (const auto& candidate : candidates_) {
+    const Seconds time = candidate->least_time(operation, communicator, bytes);
+    if (time >= least) continue;
+    least = time;
+    entry->second = &candidate->plan(operation, communicator, bytes);
+  }
+  return *entry->second;
+}
+
+Seconds PlannedCollectives::least_time(Operation operation, const Communicator& communicator, Bytes bytes) {
+  PlannedCollective& collective = plan(operation, communicator, bytes);
+  Seconds time = collective.times().from_equal_starts(bytes);
+  if (network_.is_star()) return time;
+  const std::vector<double>& loads = collective.loads();
+  for (std::size_t link = 0; link < loads.size(); ++link) {
+    if (loads[link] > 0.0) time = std::max(time, loads[link] * bytes / network_.bandwidth(link));
+  }
+  return time;
+}
+
+PlannedCollective& PlannedCollectives::plan(Operation operation, const Communicator& communicator, Bytes bytes) {
   auto known_layout = layouts_.find(communicator);
   if (known_layout == layouts_.end()) known_layout = layouts_.try_emplace(communicator, layout(communicator)).first;
   const auto& [layout, longest_way] = known_layout->second;
@@ -155,6 +184,24 @@ PlannedCollective& PlannedCollectives::operator()(Operation operation, const Com
   Plan plan = make_plan(all_reduce_, operation, layout, chunks);
   plan.protocol = cluster_.protocol;
   return known_.try_emplace({operation, communicator, chunks}, std::move(plan), communicator, network_, cluster_.reduce).first->second;
+}
+
+bool PlannedCollectives::in_lockstep(Operation operation, const Communicator& communicator, Bytes bytes) {
+  if (!has_candidates()) return plan(operation, communicator, bytes).times().in_lockstep();
+  return std::all_of(candidates_.begin(), candidates_.end(),
+                     [&](const auto& candidate) { return candidate->in_lockstep(operation, communicator, bytes); });
+}
+
+CostCurve PlannedCollectives::curve(Operation operation, const Communicator& communicator, Bytes bytes) {
+  std::vector<CostLine> lines;
+  const auto add = [&](PlannedCollectives& planned) {
+    const Seconds latency = planned.least_time(operation, communicator, Bytes(0));
+    const Seconds all = planned.least_time(operation, communicator, bytes);
+    lines.push_back({latency, SecondsPerByte((all - latency).value / bytes.value)});
+  };
+  if (!has_candidates()) add(*this);
+  for (const auto& candidate : candidates_) add(*candidate);
+  return lowest(std::move(lines));
 }
 
 CollectiveTime PlannedCollectives::time(Operation operation, const Communicator& communicator, Bytes bytes) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <tuple>
 #include <utility>
@@ -9,6 +10,7 @@
 #include "base/indexed.hpp"
 #include "cluster/network.hpp"
 #include "collective/algorithms.hpp"
+#include "collective/closed_form.hpp"
 #include "collective/communicator.hpp"
 #include "collective/plan.hpp"
 #include "collective/plan_times.hpp"
@@ -68,6 +70,9 @@ class PlannedCollective {
 };
 
 /// Plans of a job's collectives over any communicator. Plans are made on demand and cached.
+///
+/// Of an all-reduce with candidates, a collective uses the one with the shortest of these times for its bytes: of its messages if none
+/// share a link, or of its busiest link if that is longer.
 class PlannedCollectives {
  public:
   PlannedCollectives(const Cluster& cluster, AllReduce all_reduce, Network& network, int ranks_per_node);
@@ -77,6 +82,14 @@ class PlannedCollectives {
 
   /// Time of the collective if all ranks start at once; `latency` is the time without bytes.
   CollectiveTime time(Operation operation, const Communicator& communicator, Bytes bytes);
+
+  /// Its time alone by its bytes. Of candidates, each is the line through no bytes and `bytes`, and the lowest one counts.
+  CostCurve curve(Operation operation, const Communicator& communicator, Bytes bytes);
+
+  /// Whether all ranks that start a collective at once are always at the same step, whatever its bytes. `bytes`: for chunks.
+  bool in_lockstep(Operation operation, const Communicator& communicator, Bytes bytes);
+
+  bool has_candidates() const { return !candidates_.empty(); }
 
   Network& network() { return network_; }
   SecondsPerByte gamma() const { return cluster_.reduce; }
@@ -91,9 +104,13 @@ class PlannedCollectives {
     LongestWay longest_way;  ///< between two nodes; only set if chunks depend on it
   };
   Layout layout(const Communicator& communicator);
+  PlannedCollective& plan(Operation operation, const Communicator& communicator, Bytes bytes);
+  Seconds least_time(Operation operation, const Communicator& communicator, Bytes bytes);
 
   std::map<Communicator, Layout> layouts_;
   std::map<std::tuple<Operation, Communicator, Chunks>, PlannedCollective> known_;
+  std::vector<std::unique_ptr<PlannedCollectives>> candidates_;
+  std::map<std::tuple<Operation, Communicator, double>, PlannedCollective*> chosen_;  ///< of the candidates' plans, by bytes
 };
 
 }  // namespace syncopate

@@ -83,15 +83,27 @@ constexpr std::array table = {
 
 constexpr std::string_view two_level = "two-level";
 constexpr std::string_view region_by_region = "by-region";
+constexpr std::string_view automatic = "auto";
+constexpr std::array<std::string_view, 3> candidate_names = {"ring", "halving-doubling", "recursive-doubling"};
 
-/// The name of an algorithm, or "two-level" or "by-region".
+std::vector<AllReduce> candidates() {
+  std::vector<AllReduce> all;
+  for (const Algorithm& row : algorithms()) {
+    if (std::find(candidate_names.begin(), candidate_names.end(), row.name) != candidate_names.end())
+      all.push_back({.algorithm = &row, .name = std::string(row.name)});
+  }
+  return all;
+}
+
+/// The name of an algorithm, or "two-level", "by-region" or "auto".
 void read_name(const Field& name, AllReduce& all_reduce) {
   all_reduce.two_level = name.json() == two_level;
   all_reduce.by_region = name.json() == region_by_region;
-  if (!all_reduce.two_level && !all_reduce.by_region) {
+  if (name.json() == automatic) all_reduce.candidates = candidates();
+  if (!all_reduce.two_level && !all_reduce.by_region && all_reduce.candidates.empty()) {
     std::vector<std::string> names;
     for (const Algorithm& row : algorithms()) names.emplace_back(row.name);
-    names.insert(names.end(), {std::string(two_level), std::string(region_by_region)});
+    names.insert(names.end(), {std::string(two_level), std::string(region_by_region), std::string(automatic)});
     choose_name(name, names);
     all_reduce.algorithm = &choose(name, algorithms());
   }
@@ -113,7 +125,7 @@ void read_across(const Field& field, AllReduce& all_reduce) {
 }
 
 void read_between(const Field& field, AllReduce& all_reduce) {
-  if (field.json() == two_level || field.json() == region_by_region) {
+  if (field.json() == two_level || field.json() == region_by_region || field.json() == automatic) {
     field.fail(fmt::format("the algorithm between the {}, such as \"ring\"", all_reduce.by_region ? "regions" : "nodes"));
   }
   const Algorithm& algorithm = choose(field, algorithms());
@@ -156,6 +168,8 @@ const Algorithm& ring() { return table.front(); }
 
 AllReduce default_all_reduce() { return {.algorithm = &ring(), .name = std::string(ring().name)}; }
 
+AllReduce automatic_all_reduce() { return {.algorithm = &ring(), .name = std::string(automatic), .candidates = candidates()}; }
+
 AllReduce ring_across_gpus() { return {.algorithm = &ring(), .name = fmt::format("{} across gpus", ring().name), .across_gpus = true}; }
 
 AllReduce read_all_reduce(const Field& field) {
@@ -172,9 +186,9 @@ AllReduce read_all_reduce(const Field& field) {
   if (const auto across = fields.find("across")) read_across(*across, all_reduce);
   if (const auto chunk = fields.find("chunk")) {
     all_reduce.chunk = chunk->bytes();
-    if (!all_reduce.two_level && !all_reduce.by_region && !all_reduce.algorithm->takes_chunks) {
-      chunk->fail_because(fmt::format("{} has nothing to pipeline; leave \"chunk\" out, or use a tree, two-level or by-region",
-                                      all_reduce.algorithm->name));
+    if (!all_reduce.two_level && !all_reduce.by_region && !(all_reduce.candidates.empty() && all_reduce.algorithm->takes_chunks)) {
+      chunk->fail_because(
+          fmt::format("{} has nothing to pipeline; leave \"chunk\" out, or use a tree, two-level or by-region", all_reduce.name));
     }
   }
   fields.finish();

@@ -38,6 +38,8 @@ struct AllReduce {
   const Algorithm* between_regions = nullptr;  ///< if by_region: the algorithm among regions
   bool across_gpus = false;                    ///< one level over all ranks, without regard to nodes
   Bytes chunk{};                               ///< > 0: chunk size of a pipeline
+  /// "auto": those of which each collective uses the fastest for its bytes; empty: this one.
+  std::vector<AllReduce> candidates{};
 };
 
 /// The table. To add an algorithm, add a row, and a test of its closed forms. The ring comes first.
@@ -52,10 +54,14 @@ const Algorithm& ring();
 /// `by-region`: adds up within each region first; `between` is the algorithm among regions.
 ///
 /// `ring` with `across`: one ring over all GPUs.
+///
+/// `auto`: the fastest of ring, halving-doubling and recursive-doubling for each collective's bytes, `candidates`. A double tree is not
+/// among them: its closed form is below what any all-reduce can reach.
 AllReduce read_all_reduce(const Field& field);
 
 AllReduce default_all_reduce();
 AllReduce ring_across_gpus();
+AllReduce automatic_all_reduce();
 
 /// Nodes with equally many ranks, in the order of the ranks.
 struct NodeGroups {

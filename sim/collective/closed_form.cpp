@@ -31,6 +31,12 @@ CostLine line_through(const std::vector<MeasuredTime>& points) {
   return {std::max(Seconds(0), first.time - slope * first.bytes), slope};
 }
 
+CostCurve lowest(std::vector<CostLine> lines) {
+  return CostCurve([lines = std::move(lines)](Bytes bytes) {
+    return *std::min_element(lines.begin(), lines.end(), [bytes](const CostLine& a, const CostLine& b) { return a(bytes) < b(bytes); });
+  });
+}
+
 CostCurve curve_through(std::vector<MeasuredTime> points) {
   return CostCurve([shared = std::make_shared<const std::vector<MeasuredTime>>(std::move(points))](Bytes bytes) {
     const std::vector<MeasuredTime>& list = *shared;

@@ -46,6 +46,9 @@ CostLine line_through(const std::vector<MeasuredTime>& points);
 /// segment continues.
 CostCurve curve_through(std::vector<MeasuredTime> points);
 
+/// The lowest of lines, the first of equals.
+CostCurve lowest(std::vector<CostLine> lines);
+
 /// Time of one collective: a latency, which overlaps with other collectives in flight, then the transfer.
 struct CollectiveTime {
   Seconds latency;

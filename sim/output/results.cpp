@@ -140,6 +140,24 @@ void note_outcome(const Row& row, std::set<std::string>& found) {
   }
 }
 
+/// Of points whose all-reduces are mostly latency, the one for which another algorithm gains most.
+std::string note_latency(const std::vector<Row>& rows) {
+  const auto gain = [](const Row& row) {
+    if (!row.details.contains("latency_bound")) return 0.0;
+    const Json& bound = row.details["latency_bound"];
+    return bound["own_s"].get<double>() / bound["auto_s"].get<double>();
+  };
+  const auto most = std::max_element(rows.begin(), rows.end(), [&](const Row& a, const Row& b) { return gain(a) < gain(b); });
+  if (most == rows.end() || gain(*most) == 0.0) return "";
+  const Json& bound = most->details["latency_bound"];
+  const auto count = std::count_if(rows.begin(), rows.end(), [&](const Row& row) { return gain(row) > 0.0; });
+  return fmt::format(
+      "latency is most of what all-reduces take at {} point{}, such as {} ({}): {:.0f}% of a mean one by {} over {} nodes, {}; "
+      "\"all_reduce\": \"auto\" takes {}",
+      count, count == 1 ? "" : "s", most->point, most->schedule, 100.0 * bound["latency_share"].get<double>(), most->all_reduce,
+      most->nodes, format_seconds(Seconds(bound["own_s"].get<double>())), format_seconds(Seconds(bound["auto_s"].get<double>())));
+}
+
 }  // namespace
 
 std::string results_csv(const Results& results) {
@@ -169,6 +187,7 @@ std::vector<std::string> notes(const Study& study, const std::vector<Row>& rows)
   for (const Point& point : study.points) {
     for (const Scenario* training : point.scenario.trainings()) note_inputs(*training, found);
   }
+  found.insert(note_latency(rows));
   for (const Row& row : rows) {
     note_outcome(row, found);
     if (row.fidelity == Fidelity::alpha_beta && row.all_reduces && row.nodes > 1)

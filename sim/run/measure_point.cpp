@@ -63,6 +63,24 @@ Json details_of(const Setup& setup, const JobTimeline& timeline) {
   return details;
 }
 
+/// How much of what a job waits for are latencies of its all-reduces, if that is most of it and another algorithm is faster for them. By
+/// closed forms, at the mean number of bytes.
+Json latency_bound(const Setup& setup, const Metrics& metrics) {
+  const Scenario& scenario = setup.scenario();
+  const Cluster& cluster = scenario.cluster;
+  if (setup.collectives().empty() || cluster.regions || cluster.platform || cluster.is_fitted() || cluster.nodes == 1) return nullptr;
+  if (!scenario.all_reduce.candidates.empty() || metrics.communications_per_iteration == 0.0) return nullptr;
+  const double count = metrics.communications_per_iteration;
+  const Bytes bytes = metrics.bytes_per_worker_per_iteration / count;
+  const CollectiveTime own = setup.closed_form(scenario.all_reduce, bytes);
+  const CollectiveTime fastest = setup.closed_form(automatic_all_reduce(), bytes);
+  constexpr double half = 0.5;
+  constexpr double noticeably = 0.9;
+  const bool is_bound = own.latency > half * own.total() && count * own.latency > half * metrics.exposed_communication;
+  if (!is_bound || metrics.exposed_communication == Seconds(0) || fastest.total() > noticeably * own.total()) return nullptr;
+  return {{"latency_share", own.latency / own.total()}, {"own_s", own.total().value}, {"auto_s", fastest.total().value}};
+}
+
 void add_load(PointResult& result, const NetworkLoad& load, const JobTimeline& timeline) {
   const double steps = (timeline.window.close - timeline.window.open) / result.metrics.iteration;
   result.network_bytes = load.between_nodes / steps;
@@ -118,6 +136,7 @@ PointResult measure_point(const Point& point, Setup& setup, const Job& job, cons
   const auto half = relative_half_width(run, scenario.measured / scenario.schedule.pace.cycle, events_of(scenario.speed));
   if (scenario.is_sample() || (half && *half > 0.0 && !scenario.jobs && !scenario.has_events())) result.iteration_half = half;
   result.details = details_of(setup, run);
+  if (Json bound = latency_bound(setup, result.metrics); !bound.is_null()) result.details["latency_bound"] = std::move(bound);
   constexpr std::size_t most_links = 10;
   NetworkLoad load;
   if (plan.fidelity != Fidelity::alpha_beta) {

@@ -181,8 +181,12 @@ bool Setup::moves_in_lockstep(Fidelity fidelity) {
   // A plan over few nodes is as symmetric as one over all: tests/unit/test_plans.cpp.
   const int few = std::has_single_bit(at(nodes)) ? std::min(nodes, 4) : 3;
   return fidelity == Fidelity::alpha_beta || std::all_of(collectives_.begin(), collectives_.end(), [&](const Collective& collective) {
-           if (!is_regular) return planned_(collective.operation, collective.communicator, profile_.bytes()).times().in_lockstep();
-           return is_symmetric(make_plan(all_reduce, collective.operation, {.nodes = few, .ranks_per_node = ranks_per_node_}, {}));
+           if (!is_regular) return planned_.in_lockstep(collective.operation, collective.communicator, profile_.bytes());
+           const auto symmetric = [&](const AllReduce& one) {
+             return is_symmetric(make_plan(one, collective.operation, {.nodes = few, .ranks_per_node = ranks_per_node_}, {}));
+           };
+           if (all_reduce.candidates.empty()) return symmetric(all_reduce);
+           return std::all_of(all_reduce.candidates.begin(), all_reduce.candidates.end(), symmetric);
          });
 }
 
@@ -210,11 +214,10 @@ NetworkModel Setup::model(Fidelity fidelity) {
     return costs;
   };
   const auto costs = std::make_shared<const Costs>(costs_on(scenario_.cluster));
-  AlphaBeta model = {
-      [costs](Operation operation, const Communicator& communicator, Bytes bytes, bool queued) {
-        return costs->at(communicator)(operation, bytes, queued);
-      },
-      {}};
+  AlphaBeta model = {[costs](Operation operation, const Communicator& communicator, Bytes bytes, bool queued) {
+                       return costs->at(communicator)(operation, bytes, queued);
+                     },
+                     {}};
   if (!options_.explain && !options_.timeline) return model;
   const auto cheaper = std::make_shared<std::vector<Cheaper>>(cheaper_clusters(scenario_.cluster));
   for (Cheaper& next : *cheaper) next.costs = costs_on(next.cluster);
@@ -313,12 +316,18 @@ CostCurve Setup::collective_cost(Fidelity fidelity) {
   return CostCurve([alone, start_up](Bytes bytes) { return alone.tangent(bytes) + CostLine{start_up, SecondsPerByte(0)}; });
 }
 
+CollectiveTime Setup::closed_form(const AllReduce& all_reduce, Bytes bytes) const {
+  const CollectiveCosts costs(scenario_.cluster, all_reduce, Communicator(ranks_), ranks_per_node_, region_order_);
+  return costs(collectives_.front().operation, bytes);
+}
+
 CostCurve Setup::cost_without_host(const Communicator& largest, Fidelity fidelity) {
   const Operation operation = collectives_.front().operation;
   const Bytes bytes = profile_.bytes();
   if (fidelity == Fidelity::alpha_beta) {
     return CollectiveCosts(scenario_.cluster, scenario_.all_reduce, largest, ranks_per_node_, region_order_).curve(operation, bytes);
   }
+  if (planned_.has_candidates()) return planned_.curve(operation, largest, bytes);
   const CollectiveTime of_no_bytes = planned_.time(operation, largest, Bytes(0));
   Seconds all = planned_(operation, largest, bytes).times().from_equal_starts(bytes);
   if (shares_links(fidelity)) {

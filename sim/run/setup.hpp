@@ -92,6 +92,9 @@ class Setup {
   /// in alpha-beta, else a line through its times without bytes and for all gradients. With the host's start-up.
   CostCurve collective_cost(Fidelity fidelity);
 
+  /// The time of a collective of all ranks by closed forms of an algorithm.
+  CollectiveTime closed_form(const AllReduce& all_reduce, Bytes bytes) const;
+
   /// All ranks start and end each collective at once, and nothing else moves beside it: one of the same bytes takes the same time.
   bool repeats_collectives() const;
 

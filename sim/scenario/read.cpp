@@ -387,6 +387,8 @@ Scenario read_scenario(const Document& document, Library& library, bool is_job) 
   if (const auto simgrid = fields.find("simgrid")) scenario.simgrid = read_simgrid(*simgrid, scenario.fidelity);
   const auto all_reduce = fields.find("all_reduce");
   scenario.all_reduce = all_reduce ? read_all_reduce(*all_reduce) : default_all_reduce();
+  if (scenario.cluster.is_fitted() && !scenario.all_reduce.candidates.empty())
+    scenario.all_reduce.algorithm = scenario.cluster.fits.begin()->second.front().algorithm;
   if (!can_carry_fit(scenario.cluster, *scenario.all_reduce.algorithm)) {
     const Field fit(document, "/cluster/fit", document.root()["cluster"]["fit"]);
     fit.fail_because(

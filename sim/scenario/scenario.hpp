@@ -106,6 +106,7 @@ struct Setting {
   std::string pointer;
   Json value;
   std::string option = "--set";  ///< the option that gave it, for messages
+  bool replaces = false;         ///< what the scenario sweeps inside of it goes
 };
 
 /// Parses `POINTER=JSON`, the argument of `--set`. Throws UsageError.

@@ -202,8 +202,22 @@ bool overwrites(const std::string& key, const Json& values, const std::string& p
   });
 }
 
+/// Removes what is swept inside a key, which another value replaces. `pointer`: the key's, or its sweep's.
+void drop_swept_inside(const std::string& pointer, Document& document, const std::string& origin) {
+  constexpr std::string_view swept = "/sweep/";
+  const std::string key = pointer.starts_with(swept) ? JsonPointer(pointer).back() : pointer;
+  const Json sweep = document.root()["sweep"];
+  Json left = Json::object();
+  for (const auto& [inner, values] : sweep.items()) {
+    if (inner == key || !is_at_or_above(key, inner)) left[inner] = values;
+  }
+  if (left.size() < sweep.size()) document.set(JsonPointer("/sweep"), left, origin);
+}
+
 void apply(const Setting& setting, Document& document, Library& library) {
   const std::string origin = from_option(setting.option);
+  const bool has_sweep = document.root().is_object() && document.root().value("sweep", Json()).is_object();
+  if (setting.replaces && has_sweep) drop_swept_inside(setting.pointer, document, origin);
   const auto sweep = document.root().is_object() ? document.root().value("sweep", Json::object()) : Json::object();
   if (sweep.is_object()) {
     if (sweep.contains(setting.pointer)) {

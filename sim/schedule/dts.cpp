@@ -25,7 +25,7 @@ struct Dts {
   bool by_gradient = false;
 
   void declare(Parameters& parameters) {
-    parameters.required("delay", delay, {0, step_range.high}, "D: steps from a launch until its result is applied");
+    parameters.required("delay", delay, {0, step_range.high}, "D: steps from a launch until its result is applied", 4);  // Sec. 4.3
     parameters.optional("period", period, step_range, "P: steps from launch to launch");
     parameters.declare({.name = "compression",
                         .meaning = "C: share of the values that are sent; or a compression as in other schedules",

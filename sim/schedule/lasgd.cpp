@@ -18,7 +18,7 @@ struct Lasgd {
   Compression compression{};
 
   void declare(Parameters& parameters) {
-    parameters.required("tau_max", tau_max, step_range, "maximum number of local steps in a round");
+    parameters.required("tau_max", tau_max, step_range, "maximum number of local steps in a round", 1);  // Sec. 5
     parameters.optional("worker", ranks, {{"node", RankKind::node}, {"gpu", RankKind::gpu}}, "what a rank is: a node, or a GPU (WLASGD)");
     parameters.optional("participants", participants, {0.0, 1.0, true}, "share of the ranks that an all-reduce waits for");
     within_node.declare(parameters);

@@ -38,31 +38,22 @@ std::string describe_values(const ParameterInfo& parameter) {
   return "";
 }
 
-std::string describe_briefly(const std::vector<ParameterInfo>& parameters) {
-  std::vector<std::string> all;
-  for (const ParameterInfo& parameter : parameters) {
-    const bool chooses = parameter.kind == Kind::choice;
-    const std::string value = chooses ? fmt::format("{}", fmt::join(parameter.choices, " | ")) : parameter.default_value;
-    all.push_back(value.empty() ? parameter.name : fmt::format("{} ({})", parameter.name, value));
-  }
-  return fmt::format("{}", fmt::join(all, ", "));
-}
-
-void Parameters::required(const char* name, int& member, Integers values, const char* meaning) {
-  integer(name, member, values, meaning, "");
+void Parameters::required(const char* name, int& member, Integers values, const char* meaning, int paper_value) {
+  integer(name, member, values, meaning, "", paper_value);
 }
 
 void Parameters::optional(const char* name, int& member, Integers values, const char* meaning) {
   integer(name, member, values, meaning, fmt::format("{}", member));
 }
 
-void Parameters::integer(const char* name, int& member, Integers values, const char* meaning, std::string default_value) {
+void Parameters::integer(const char* name, int& member, Integers values, const char* meaning, std::string default_value, int paper_value) {
   declare({.name = name,
            .meaning = meaning,
            .kind = Kind::integer,
            .low = static_cast<double>(values.low),
            .high = static_cast<double>(values.high),
-           .default_value = std::move(default_value)},
+           .default_value = std::move(default_value),
+           .paper_value = paper_value},
           [&member, values](const Field& field) { member = static_cast<int>(field.integer(values.low, values.high)); });
 }
 

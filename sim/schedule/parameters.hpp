@@ -43,12 +43,11 @@ struct ParameterInfo {
   bool above = false;                  ///< `low` itself is not allowed
   std::vector<std::string> choices{};  ///< the default first
   std::string default_value{};         ///< as text; empty where a value is required
+  int paper_value = 0;                 ///< of a required one, what its paper measured with
 };
 
 /// For people: "integer from 1 to 10000", "pipelined or serial".
 std::string describe_values(const ParameterInfo& parameter);
-/// For people: "delay, period (1), in_flight (pipelined | serial)".
-std::string describe_briefly(const std::vector<ParameterInfo>& parameters);
 
 /// Where a schedule declares its parameters, each once: its name, the member that holds its value, its possible values and its meaning. The
 /// member's value is the default.
@@ -59,7 +58,8 @@ class Parameters {
   Parameters& operator=(const Parameters&) = delete;
   virtual ~Parameters() = default;
 
-  void required(const char* name, int& member, Integers values, const char* meaning);
+  /// `paper_value`: what the paper measured with.
+  void required(const char* name, int& member, Integers values, const char* meaning, int paper_value);
   void optional(const char* name, int& member, Integers values, const char* meaning);
   void optional(const char* name, double& member, Numbers values, const char* meaning);
   void optional(const char* name, bool& member, const char* meaning);
@@ -87,7 +87,7 @@ class Parameters {
   virtual void declare(const ParameterInfo& info, const std::function<void(const Field&)>& read) = 0;
 
  private:
-  void integer(const char* name, int& member, Integers values, const char* meaning, std::string default_value);
+  void integer(const char* name, int& member, Integers values, const char* meaning, std::string default_value, int paper_value = 0);
 };
 
 /// Reads the parameters from an object. Throws InputError.

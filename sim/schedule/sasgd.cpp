@@ -15,7 +15,7 @@ struct Sasgd {
   Compression compression{};
 
   void declare(Parameters& parameters) {
-    parameters.required("interval", interval, step_range, "local steps between all-reduces");
+    parameters.required("interval", interval, step_range, "local steps between all-reduces", 50);  // Sec. IV
     compression.declare(parameters);
   }
   std::string unrecorded() const { return compression.unrecorded(); }

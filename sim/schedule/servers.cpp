@@ -168,7 +168,7 @@ void ServerGrouping::declare(Parameters& parameters) {
 
 void Learner::declare(Parameters& parameters) {
   servers.declare(parameters);
-  parameters.required("interval", interval, step_range, "local steps between exchanges with the servers");
+  parameters.required("interval", interval, step_range, "local steps between exchanges with the servers", 50);  // as in SASGD, Sec. IV
 }
 
 std::vector<ModelPart> ServerGrouping::parts(const ServerParameters& servers, const ScheduleInput& input, bool by_group) const {

@@ -33,7 +33,7 @@ struct SsdSgd {
   void declare(Parameters& parameters) {
     constexpr Integers warmups = {0, 1'000'000};
     servers.declare(parameters);
-    parameters.required("delay", delay, step_range, "k: every k-th iteration pulls");
+    parameters.required("delay", delay, step_range, "k: every k-th iteration pulls", 5);  // Fig. 7
     parameters.optional("warmup_iterations", warmup_iterations, warmups, "first iterations, which go as in ps-sgd and are never measured");
     parameters.optional("local_update", rule, {{"glu", Local::glu}, {"sgd", Local::sgd}, {"dc-asgd", Local::dc_asgd}},
                         "rule of the local update in a record of the dataflow; its time is local_update_s");

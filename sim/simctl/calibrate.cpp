@@ -23,6 +23,7 @@
 #include "run/point.hpp"
 #include "simctl/commands.hpp"
 #include "simctl/limits.hpp"
+#include "simctl/settings.hpp"
 
 namespace syncopate {
 
@@ -39,7 +40,7 @@ struct CalibrateOptions {
   std::string sizes;
   std::string out;
   bool force = false;
-  std::vector<std::string> settings;
+  SettingOptions settings;
   int jobs = 0;
   LimitOptions limits;
 };
@@ -83,7 +84,7 @@ class Calibration {
       if (!options.force && fs::exists(options.out))
         throw UsageError(fmt::format("-o {}: there is such a file; choose another name, or overwrite it with --force", options.out));
     }
-    for (const std::string& setting : options.settings) settings_.push_back(parse_setting(setting));
+    settings_ = read_settings(options.settings, options.scenario);
     const Study study = read_study(options.scenario, settings_);
     for (const Point& point : study.points) {
       for (std::size_t i = 0; i < point.sweep.size(); ++i) {
@@ -381,10 +382,9 @@ void add_calibrate_command(CLI::App& app, ExitCode& code) {
   command->add_option("-o", options->out, "write the calibrated scenario into that file");
   command->add_flag("--force", options->force, "overwrite the file");
   command->add_option("-j,--jobs", options->jobs, "points that run at the same time (default: one per core)")->check(CLI::Range(1, 1024));
-  command->add_option("--set", options->settings, "POINTER=JSON: set a value of the scenario; at a swept pointer, pin it; may be repeated")
-      ->allow_extra_args(false);
+  add_setting_options(*command, options->settings);
   add_limit_options(*command, options->limits, "a point");
-  command->footer("Example: simctl calibrate quickstart --set '/schedule={\"name\":\"fusion\"}' --measured 1:800,8:4700 --sizes 16,32");
+  command->footer("Example: simctl calibrate quickstart --schedule fusion --measured 1:800,8:4700 --sizes 16,32");
   command->callback([options, &code] { code = Calibration(*options).calibrate(); });
 }
 

@@ -13,6 +13,7 @@
 #include "run/run_plan.hpp"
 #include "scenario/scenario.hpp"
 #include "simctl/commands.hpp"
+#include "simctl/settings.hpp"
 #include "simctl/summary.hpp"
 
 namespace syncopate {
@@ -85,18 +86,16 @@ void print_estimate(const Study& study) {
 void add_check_command(CLI::App& app) {
   struct Options {
     std::string scenario;
-    std::vector<std::string> settings;
+    SettingOptions settings;
   };
   const auto options = std::make_shared<Options>();
   CLI::App* command =
       app.add_subcommand("check", "Validate a scenario and everything that it names, and estimate what a run takes, without simulating");
   command->add_option("SCENARIO", options->scenario, "scenario/1 file, or a name that \"simctl list scenarios\" shows")->required();
-  command->add_option("--set", options->settings, "POINTER=JSON: set a value of the scenario")->allow_extra_args(false);
+  add_setting_options(*command, options->settings);
   command->footer("Example: simctl check scalability");
   command->callback([options] {
-    std::vector<Setting> settings;
-    for (const std::string& text : options->settings) settings.push_back(parse_setting(text));
-    const Study study = read_study(options->scenario, settings);
+    const Study study = read_study(options->scenario, read_settings(options->settings, options->scenario));
     require_plans(study);
     display("{}: valid, {} point{}\n", study.file, study.points.size(), study.points.size() == 1 ? "" : "s");
     print_estimate(study);

@@ -134,10 +134,10 @@ std::string cluster_text(const std::vector<Benchmark>& benchmarks, const std::op
   const int gpus = benchmark.ranks / benchmark.nodes;
   const Link link = has_link(benchmark) ? *benchmark.link : Link{Rate(1.0 / implied.beta.value), std::max(Seconds(0), implied.alpha)};
   const Json of_link = link_json(link.bandwidth, link.latency);
-  std::string source = fmt::format(
-      "{} over {} ranks on {}{} nodes, timed by {}; the links are {}", operations_of(benchmark), list_of_ranks(benchmarks),
-      benchmarks.size() > 1 ? "up to " : "", benchmark.nodes, benchmark.program,
-      has_link(benchmark) ? "medians of its messages from node to node" : "those of a ring that would take as long");
+  std::string source =
+      fmt::format("{} over {} ranks on {}{} nodes, timed by {}; the links are {}", operations_of(benchmark), list_of_ranks(benchmarks),
+                  benchmarks.size() > 1 ? "up to " : "", benchmark.nodes, benchmark.program,
+                  has_link(benchmark) ? "medians of its messages from node to node" : "those of a ring that would take as long");
   if (node) source += fmt::format("; inside a node, nominal: {}", node->describe_connection());
   Json json = {{"format", "cluster/1"}, {"name", name_of(options)}, {"source", source}, {"nodes", benchmark.nodes}};
   if (gpus > 1) {
@@ -323,7 +323,8 @@ void add_cluster_fit_command(CLI::App& app) {
   command
       ->add_option(
           "FILE", options->benchmarks,
-          "output of netprobe, nccl-tests or osu_allreduce, also several of different operations or numbers of ranks; NCCL Inspector's or DeepSpeed's log, "
+          "output of netprobe, nccl-tests or osu_allreduce, also several of different operations or numbers of ranks; NCCL Inspector's or "
+          "DeepSpeed's log, "
           "DDP's logging data or a PyTorch profile of a distributed run; with or without nvidia-smi topo -m; or a folder of iperf3's and "
           "ping's files")
       ->required();

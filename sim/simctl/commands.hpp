@@ -25,12 +25,16 @@ void add_trace_command(CLI::App& app);
 void add_cluster_command(CLI::App& app);
 void add_completion_command(CLI::App& app);  ///< also adds the hidden subcommand that shells call
 
-/// Functions of `show` for clusters.
+/// Prints a schedule with its parameters. Returns whether there is one of that name.
+bool print_schedule(const std::string& name);
+
+/// Functions of `show` for clusters and schedules.
 struct ClusterView {
   void (*print)(const Document& document);  ///< as a table
   void (*draw)(const Document& document);   ///< as a graph for Graphviz
   /// Its network as a SimGrid platform, into that file; the cluster that uses it, on stdout.
   void (*write_platform)(const Document& document, const std::string& file);
+  bool (*print_schedule)(const std::string& name);
 };
 const ClusterView& cluster_view();
 

@@ -117,7 +117,7 @@ Candidates values_of(const CLI::App& command, const CLI::Option& option) {
   if (name == "FILE" && command.get_name() == "show") {
     for (const FileKind kind : {FileKind::model, FileKind::trace, FileKind::device, FileKind::cluster}) add_names(candidates, kind);
   }
-  if (name == "--schedules") {
+  if (name == "--schedule" || (name == "NAME" && command.get_name() == "list")) {
     for (const ScheduleRow& row : schedules()) candidates.push_back({std::string(row.name), std::string(row.meaning)});
   }
   return candidates;

@@ -16,6 +16,7 @@
 #include "run/links.hpp"
 #include "simctl/commands.hpp"
 #include "simctl/limits.hpp"
+#include "simctl/settings.hpp"
 #include "simctl/summary.hpp"
 
 namespace syncopate {
@@ -27,7 +28,7 @@ constexpr int most_what_ifs = 12;     ///< in the table, without limits
 
 struct ExplainOptions {
   std::string scenario;
-  std::vector<std::string> settings;
+  SettingOptions settings;
   std::optional<std::string> point;
   std::optional<std::string> against;
   std::string by = "10%";
@@ -58,9 +59,7 @@ class Explanation {
  public:
   explicit Explanation(const ExplainOptions& options)
       : options_(options), by_(read_share(options.by)), limits_(read_limits(options.limits)) {
-    std::vector<Setting> settings;
-    for (const std::string& text : options.settings) settings.push_back(parse_setting(text));
-    study_ = read_study(options.scenario, settings);
+    study_ = read_study(options.scenario, read_settings(options.settings, options.scenario));
     for (Point& point : study_.points) {
       if (point.scenario.jobs) {
         throw UsageError(
@@ -264,8 +263,7 @@ void add_explain_command(CLI::App& app) {
                    "text, json (explanation/1), or dot: the network and how much its cables are used, for Graphviz")
       ->check(CLI::IsMember({"text", "json", "dot"}));
   command->add_option("-j,--jobs", options->jobs, "simulations at the same time (default: one per core)")->check(CLI::Range(1, 1024));
-  command->add_option("--set", options->settings, "POINTER=JSON: set a value of the scenario; at a swept pointer, pin it; may be repeated")
-      ->allow_extra_args(false);
+  add_setting_options(*command, options->settings);
   add_limit_options(*command, options->limits, "a simulation");
   command->footer("Example: simctl explain quickstart --point 0");
   command->callback([options] {

@@ -24,6 +24,7 @@
 #include "scenario/scenario.hpp"
 #include "simctl/commands.hpp"
 #include "simctl/limits.hpp"
+#include "simctl/settings.hpp"
 #include "simctl/summary.hpp"
 
 namespace syncopate {
@@ -34,7 +35,7 @@ namespace fs = std::filesystem;
 
 struct ExportOptions {
   std::string scenario;
-  std::vector<std::string> settings;
+  SettingOptions settings;
   std::optional<std::string> point;
   std::string format;
   std::string folder;
@@ -153,9 +154,7 @@ std::string write_export(const Scenario& scenario, const std::string& format, co
 
 void export_point(const ExportOptions& options) {
   check_folder(options);
-  std::vector<Setting> settings;
-  for (const std::string& text : options.settings) settings.push_back(parse_setting(text));
-  const Study study = read_study(options.scenario, settings);
+  const Study study = read_study(options.scenario, read_settings(options.settings, options.scenario));
   const Point& point = chosen_point(study, options.scenario, "--point", options.point);
   const auto fail = [&](const std::string& why, ExitCode code) {
     throw Error(code, fmt::format("{}: point {}: {}", study.file, point.index, why));
@@ -196,8 +195,7 @@ void add_export_command(CLI::App& app) {
       ->required();
   command->add_option("-o,--output", options->folder, "the folder for the files")->required();
   command->add_flag("--force", options->force, "replace an earlier export there");
-  command->add_option("--set", options->settings, "POINTER=JSON: set a value of the scenario; at a swept pointer, pin it; may be repeated")
-      ->allow_extra_args(false);
+  add_setting_options(*command, options->settings);
   add_limit_options(*command, options->limits, "the simulation");
   command->footer("Example: simctl export quickstart --point 0 --to smpi -o results/smpi");
   command->callback([options] { export_point(*options); });

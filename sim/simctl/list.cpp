@@ -8,6 +8,7 @@
 #include "base/project_files.hpp"
 #include "base/table.hpp"
 #include "base/terminal.hpp"
+#include "base/text.hpp"
 #include "cluster/cluster.hpp"
 #include "cluster/link_kinds.hpp"
 #include "cluster/topologies.hpp"
@@ -38,12 +39,20 @@ std::string markdown_table(const std::vector<Texts>& rows) {
   return text;
 }
 
-void print_schedules(bool markdown) {
-  std::vector<Texts> names = {{"schedule", "meaning", "parameters (default)"}};
+const fs::path schedules_page = "sim/schedule/README.md";
+
+void print_schedules() {
+  std::vector<Texts> names = {{"schedule", "meaning"}};
+  for (const ScheduleRow& row : schedules()) names.push_back({std::string(row.name), std::string(row.meaning)});
+  display("{}\none of them with its parameters: simctl list schedules dts; what each does, exactly: {}\n", format_table(names),
+          shown(find_file(schedules_page).value_or(schedules_page)).string());
+}
+
+/// The tables of the schedules' page.
+void print_schedules_as_markdown() {
   std::vector<Texts> parameters = {{"schedule", "parameter", "values", "default", "meaning"}};
   std::vector<Texts> papers = {{"schedule", "paper"}};
   for (const ScheduleRow& row : schedules()) {
-    names.push_back({std::string(row.name), std::string(row.meaning), describe_briefly(row.parameters)});
     if (!row.paper.empty()) papers.push_back({std::string(row.name), std::string(row.paper)});
     for (const ParameterInfo& one : row.parameters) {
       const Texts cells = {std::string(row.name), one.name, describe_values(one), one.default_value, one.meaning};
@@ -56,13 +65,7 @@ void print_schedules(bool markdown) {
       }
     }
   }
-  if (markdown) {
-    display("{}\n{}", markdown_table(parameters), markdown_table(papers));
-  } else {
-    const fs::path page = "sim/schedule/README.md";
-    display("{}\n{}\nwhat each does, exactly: {}\n", format_table(names), format_table(parameters),
-            shown(find_file(page).value_or(page)).string());
-  }
+  display("{}\n{}", markdown_table(parameters), markdown_table(papers));
 }
 
 void print_figures(bool markdown) {
@@ -87,6 +90,9 @@ void print_collectives() {
       {"two-level", "a ring among a node's GPUs and \"between\" (ring) among the nodes; what every name means with several GPUs", ""});
   table.push_back(
       {"by-region", "on regions: added up in each of them, round a ring of their first nodes, spread; other operations as a ring", ""});
+  table.push_back({"auto",
+                   "for each collective's bytes the fastest of ring, halving-doubling and recursive-doubling; with a fit, what it measured",
+                   ""});
   display("{}", format_table(table));
 }
 
@@ -199,24 +205,55 @@ void print_traces() {
 
 }  // namespace
 
+bool print_schedule(const std::string& name) {
+  const auto all = schedules();
+  const auto row = std::find_if(all.begin(), all.end(), [&name](const ScheduleRow& one) { return one.name == name; });
+  if (row == all.end()) return false;
+  display("schedule {}: {}\n", row->name, row->meaning);
+  if (!row->paper.empty()) display("paper: {}\n", row->paper);
+  display("what it does, exactly: {}\n", shown(find_file(schedules_page).value_or(schedules_page)).string());
+  if (row->parameters.empty()) {
+    display("it has no parameters\n");
+    return true;
+  }
+  std::vector<Texts> table = {{"parameter", "values", "default", "meaning"}};
+  for (const ParameterInfo& one : row->parameters) {
+    const bool is_required = one.default_value.empty();
+    table.push_back(
+        {one.name, describe_values(one), is_required ? fmt::format("none; paper: {}", one.paper_value) : one.default_value, one.meaning});
+  }
+  display("\n{}", format_table(table));
+  return true;
+}
+
 void add_list_command(CLI::App& app) {
   const auto what = std::make_shared<std::string>();
+  const auto schedule = std::make_shared<std::string>();
   const auto markdown = std::make_shared<bool>(false);
   CLI::App* command = app.add_subcommand("list", "List what a scenario or a command can name");
   command
       ->add_option("WHAT", *what,
-                   "schedules, collectives, topologies, link-kinds, figures, scenarios, advice, clusters, models, devices or traces")
+                   "schedules, collectives, topologies, link-kinds, columns (of results), scenarios, advice, clusters, models, devices or "
+                   "traces")
       ->required()
-      ->check(CLI::IsMember({"schedules", "collectives", "topologies", "link-kinds", "figures", "scenarios", "advice", "clusters", "models",
-                             "devices", "traces"}));
-  command->add_flag("--markdown", *markdown, "schedules' parameters and papers, figures or link-kinds, as the tables of a page");
+      ->check(CLI::IsMember({"schedules", "collectives", "topologies", "link-kinds", "columns", "figures", "scenarios", "advice",
+                             "clusters", "models", "devices", "traces"}));
+  command->add_option("NAME", *schedule, "of schedules, this one with its parameters");
+  command->add_flag("--markdown", *markdown, "schedules' parameters and papers, columns or link-kinds, as the tables of a page");
   command->footer("Example: simctl list schedules");
-  command->callback([what, markdown] {
-    if (*what == "schedules") print_schedules(*markdown);
+  command->callback([what, schedule, markdown] {
+    if (!schedule->empty()) {
+      if (*what != "schedules") throw UsageError(fmt::format("{} {}: simctl show {} shows one file", *what, *schedule, *schedule));
+      if (print_schedule(*schedule)) return;
+      std::vector<std::string> names;
+      for (const ScheduleRow& row : schedules()) names.emplace_back(row.name);
+      throw UsageError(fmt::format("no schedule is called \"{}\"{}", *schedule, did_you_mean(*schedule, names)));
+    }
+    if (*what == "schedules") *markdown ? print_schedules_as_markdown() : print_schedules();
     if (*what == "collectives") print_collectives();
     if (*what == "topologies") print_topologies();
     if (*what == "link-kinds") print_link_kinds(*markdown);
-    if (*what == "figures") print_figures(*markdown);
+    if (*what == "figures" || *what == "columns") print_figures(*markdown);
     if (*what == "scenarios") print_scenarios();
     if (*what == "advice") print_advice();
     if (*what == "clusters") print_clusters();

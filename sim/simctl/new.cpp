@@ -12,6 +12,7 @@
 #include "scenario/read.hpp"
 #include "schedule/schedules.hpp"
 #include "simctl/commands.hpp"
+#include "simctl/settings.hpp"
 
 namespace syncopate {
 
@@ -32,38 +33,11 @@ struct NewOptions {
   bool force = false;
 };
 
-/// The schedule with example values for its required parameters, which are all numbers of steps.
-Json schedule_json(const ScheduleRow& row) {
-  constexpr double example = 4.0;
-  Json schedule = {{"name", row.name}};
-  for (const ParameterInfo& parameter : row.parameters) {
-    if (parameter.default_value.empty())
-      schedule[parameter.name] = static_cast<std::int64_t>(std::clamp(example, parameter.low, parameter.high));
-  }
-  return schedule;
-}
-
 std::vector<Json> read_schedules(const std::string& list) {
-  std::vector<Json> chosen;
-  std::vector<std::string> names;
-  for (const ScheduleRow& row : schedules()) names.emplace_back(row.name);
-  for (const std::string& name : list == "all" ? names : split_at_commas(list)) {
-    const auto found = std::find(names.begin(), names.end(), name);
-    if (found == names.end()) throw UsageError(fmt::format("--schedules: no schedule is called \"{}\"{}", name, did_you_mean(name, names)));
-    const Json schedule = schedule_json(schedules()[static_cast<std::size_t>(found - names.begin())]);
-    if (std::find(chosen.begin(), chosen.end(), schedule) != chosen.end())
-      throw UsageError(fmt::format("--schedules: {} is there twice", name));
-    chosen.push_back(schedule);
-  }
-  return chosen;
-}
-
-std::vector<int> read_nodes(const std::string& list) {
-  constexpr int most = 1 << 20;
-  const auto nodes = parse_ranges(list, most);
-  if (!nodes || nodes->front() == 0)
-    throw UsageError(fmt::format("--nodes {}: expected ascending numbers from 1 on, such as 4,8,16", list));
-  return *nodes;
+  if (list != "all") return read_schedule_list(list, "--schedule");
+  std::vector<Json> all;
+  for (const ScheduleRow& row : schedules()) all.push_back(with_paper_values(row));
+  return all;
 }
 
 /// Like Json::dump, with a space after commas and colons.
@@ -108,7 +82,7 @@ class NewScenario {
         cluster_(reference(options.cluster, FileKind::cluster)),
         library_(folder_) {
     const std::vector<Json> wanted = read_schedules(options.schedules);
-    nodes_ = options.nodes.empty() ? usual_nodes() : read_nodes(options.nodes);
+    nodes_ = options.nodes.empty() ? usual_nodes() : read_node_list(options.nodes, "--nodes");
     for (const Json& schedule : wanted) {
       try {
         check(schedule, nodes_);
@@ -154,8 +128,9 @@ class NewScenario {
          "(messages share links), \"simgrid\" (messages are SimGrid's), or \"auto\", per-message or flow, which is deep enough"},
         {"fidelity", "auto"},
         {"x-help-all_reduce",
-         "the algorithm, which \"simctl list collectives\" shows; \"channels\": 2 would have two of them in flight at a time"},
-        {"all_reduce", "ring"},
+         "the algorithm, which \"simctl list collectives\" shows (\"auto\": the fastest for each size); \"channels\": 2 would have two of "
+         "them in flight at a time"},
+        {"all_reduce", "auto"},
         {"x-help-schedule",
          "who communicates when: a name and its parameters, which \"simctl list schedules\" shows. What the sweep says comes before it"},
         {"schedule", schedules_.front()},
@@ -265,7 +240,8 @@ void add_new_command(CLI::App& app) {
   command->add_option("--cluster", options->cluster, "cluster/1 file, or a name that \"simctl list clusters\" shows")
       ->capture_default_str();
   command->add_option("--nodes", options->nodes, "numbers of nodes (default: 4,8,16,32,64, if the cluster can have them)");
-  command->add_option("--schedules", options->schedules, "names that \"simctl list schedules\" shows, or all")->capture_default_str();
+  command->add_option("--schedule,--schedules", options->schedules, "names that \"simctl list schedules\" shows, or all")
+      ->capture_default_str();
   command->add_flag("--force", options->force, "overwrite the file");
   command->footer("Example: simctl new - --trace cpu-resnet50-b8 --cluster 25gbe --nodes 8,16");
   command->callback([options] { make_scenario(*options); });

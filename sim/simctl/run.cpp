@@ -23,6 +23,7 @@
 #include "run/point.hpp"
 #include "simctl/commands.hpp"
 #include "simctl/limits.hpp"
+#include "simctl/settings.hpp"
 #include "simctl/shared_points.hpp"
 #include "simctl/summary.hpp"
 #include "simctl/timeline_options.hpp"
@@ -37,7 +38,7 @@ struct RunCommandOptions {
   std::string folder;
   int jobs = 0;
   int replicates = 0;
-  std::vector<std::string> settings;
+  SettingOptions settings;
   bool timeline = false;
   TimelineOptions timelines;
   bool dataflow = false;
@@ -417,8 +418,7 @@ ExitCode run(RunCommandOptions options) {
     const char* const option = options.timeline ? "--timeline" : options.dataflow ? "--dataflow" : "--explain";
     throw UsageError(fmt::format("{} writes files; say where with -o DIR", option));
   }
-  std::vector<Setting> settings;
-  for (const std::string& text : options.settings) settings.push_back(parse_setting(text));
+  std::vector<Setting> settings = read_settings(options.settings, options.scenario);
   if (options.replicates > 0) settings.push_back({"/replicates", options.replicates, "--replicates"});
   const Study study = read_study(options.scenario, settings, !options.folder.empty());
   StudyRun study_run(options, study);
@@ -437,8 +437,7 @@ void add_run_command(CLI::App& app, ExitCode& code) {
       ->check(
           [](const std::string& folder) { return folder.empty() ? std::string("the name of a folder must not be empty") : std::string(); });
   command->add_option("-j,--jobs", options->jobs, "points that run at the same time (default: one per core)")->check(CLI::Range(1, 1024));
-  command->add_option("--set", options->settings, "POINTER=JSON: set a value of the scenario; at a swept pointer, pin it; may be repeated")
-      ->allow_extra_args(false);
+  add_setting_options(*command, options->settings);
   command->add_option("--replicates", options->replicates, "simulate every point with so many seeds, for means with their intervals")
       ->check(CLI::Range(1, most_replicates));
   CLI::Option* timeline = add_timeline_options(*command, options->timelines);
@@ -465,7 +464,7 @@ void add_run_command(CLI::App& app, ExitCode& code) {
       ->check(CLI::IsMember({"csv", "json"}));
   command->add_flag("--quiet", options->quiet, "print nothing but errors");
   add_sharing_options(*command, options->sharing);
-  command->footer("Example: simctl run scalability -o results --set /cluster/nodes=64");
+  command->footer("Example: simctl run scalability -o results --nodes 64 --schedule wfbp,mg-wfbp");
   command->callback([options, timeline, dataflow, explain, &code] {
     options->timeline = timeline->count() > 0;
     options->dataflow = dataflow->count() > 0;

@@ -82,8 +82,10 @@ void add_show_command(CLI::App& app, const ClusterView* clusters) {
   const auto dot = std::make_shared<bool>(false);
   const auto platform = std::make_shared<std::string>();
   const auto input = std::make_shared<std::string>();
-  CLI::App* command = app.add_subcommand("show", "Show a model, a trace, a device profile or a cluster as a table");
-  command->add_option("FILE", *file, "model/1, trace/1, device/1 or cluster/1 file, or a name that \"simctl list\" shows")->required();
+  CLI::App* command = app.add_subcommand("show", "Show a model, a trace, a device profile, a cluster or a schedule as a table");
+  command
+      ->add_option("FILE", *file, "model/1, trace/1, device/1 or cluster/1 file, or a name that \"simctl list\" shows, also a schedule's")
+      ->required();
   command->add_flag("--dot", *dot,
                     "of a cluster: its network as a graph for Graphviz, for instance \"... --dot | dot -Tsvg > cluster.svg\"");
   command->add_option("--platform", *platform,
@@ -91,6 +93,7 @@ void add_show_command(CLI::App& app, const ClusterView* clusters) {
   command->add_option("--input", *input, "of a model: shape of a sample, such as 3x224x224; default: the model's");
   command->footer("Example: simctl show cpu-resnet50-b8");
   command->callback([file, dot, platform, input, clusters] {
+    if (clusters != nullptr && clusters->print_schedule(*file)) return;
     constexpr std::string_view use_import = "a torch.profiler trace becomes one of ours with \"simctl trace import\"";
     if (file->ends_with(".gz")) throw InputError(fmt::format("{}: a compressed file; {}", *file, use_import));
     const Document document = Document::read(named_file(*file, {FileKind::model, FileKind::trace, FileKind::device, FileKind::cluster}));

@@ -155,7 +155,7 @@ void write_cluster_as_platform(const Document& document, const std::string& file
 }  // namespace
 
 const ClusterView& cluster_view() {
-  static constexpr ClusterView view = {print_cluster, draw_cluster, write_cluster_as_platform};
+  static constexpr ClusterView view = {print_cluster, draw_cluster, write_cluster_as_platform, print_schedule};
   return view;
 }
 

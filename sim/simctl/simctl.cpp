@@ -1,5 +1,9 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <string>
+#include <vector>
+
 #include "base/program.hpp"
 #include "base/terminal.hpp"
 #include "base/version.hpp"
@@ -18,8 +22,14 @@ int run_simctl(int argc, char** argv, const std::function<void(CLI::App& app, Ex
       "Exit codes: 0 done, 2 usage, 3 bad input, 4 simulation failed, 5 cannot write, 130 interrupted.\n"
       "Example: simctl run quickstart");
   add_commands(app, code);
+  std::vector<std::string> words(argv + 1, argv + argc);
+  if (!words.empty() && words.front() == "help") {
+    std::rotate(words.begin(), words.begin() + 1, words.end());
+    words.back() = "--help";
+  }
+  std::reverse(words.begin(), words.end());  // as CLI11 wants them
   try {
-    app.parse(argc, argv);
+    app.parse(words);
     finish_stdout();
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) return app.exit(error);

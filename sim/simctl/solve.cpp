@@ -19,6 +19,7 @@
 #include "run/point.hpp"
 #include "simctl/commands.hpp"
 #include "simctl/limits.hpp"
+#include "simctl/settings.hpp"
 
 namespace syncopate {
 
@@ -30,7 +31,7 @@ struct SolveOptions {
   std::string condition;
   std::string from;
   std::string to;
-  std::vector<std::string> settings;
+  SettingOptions settings;
   int jobs = 0;
   LimitOptions limits;
 };
@@ -96,7 +97,7 @@ class Solver {
  public:
   explicit Solver(const SolveOptions& options)
       : options_(options), condition_(options.condition), range_(options.from, options.to), limits_(read_limits(options.limits)) {
-    for (const std::string& text : options.settings) settings_.push_back(parse_setting(text));
+    settings_ = read_settings(options.settings, options.scenario);
     const Study plain = read_study(options.scenario, settings_);
     for (const auto& [pointer, value] : plain.points.front().sweep) {
       if (!is_at_or_above(pointer, options.pointer) && !is_at_or_above(options.pointer, pointer)) continue;
@@ -204,7 +205,8 @@ class Solver {
     const auto found = std::find_if(searches_.begin(), searches_.end(), [](const Search& search) { return search.has_threshold(); });
     if (found == searches_.end()) return;
     std::vector<std::string> command = {own_command(), "run", options_.scenario};
-    for (const std::string& setting : options_.settings) command.insert(command.end(), {"--set", setting});
+    const std::vector<std::string> words = words_of(options_.settings);
+    command.insert(command.end(), words.begin(), words.end());
     command.insert(command.end(), {"--set", fmt::format("{}={}", options_.pointer, range_.value(found->threshold.threshold()).dump())});
     display("\nrun it at that value: {}\n", command_line(command));
   }
@@ -230,8 +232,7 @@ void add_solve_command(CLI::App& app, ExitCode& code) {
   command->add_option("--from", options->from, "the least value to consider: a whole number, a decimal, or one with a unit")->required();
   command->add_option("--to", options->to, "the largest one")->required();
   command->add_option("-j,--jobs", options->jobs, "points that run at the same time (default: one per core)")->check(CLI::Range(1, 1024));
-  command->add_option("--set", options->settings, "POINTER=JSON: set a value of the scenario; at a swept pointer, pin it; may be repeated")
-      ->allow_extra_args(false);
+  add_setting_options(*command, options->settings);
   add_limit_options(*command, options->limits, "a point");
   command->footer("Example: simctl solve quickstart --for /cluster/link/bandwidth --from 1Gbps --to 100Gbps --until 'efficiency >= 0.9'");
   command->callback([options, &code] { code = Solver(*options).solve(); });

@@ -120,6 +120,9 @@ def terms(operation, algorithm, n):
 def closed_form(algorithm, n, alpha, beta, gamma, operation="all-reduce"):
     if n == 1:
         return lambda size: 0.0
+    if algorithm == "auto":
+        each = [terms(operation, name, n) for name in ("ring", "halving-doubling", "recursive-doubling")]
+        return Lowest([(latencies * alpha, transfers * beta + reductions * gamma) for latencies, transfers, reductions in each])
     latencies, transfers, reductions = terms(operation, algorithm, n)
     return lambda size: latencies * alpha + (transfers * beta + reductions * gamma) * size
 
@@ -165,6 +168,24 @@ class Curve:
 
     def of_each(self, n):
         return Curve([(size / n, seconds) for size, seconds in self.points])
+
+
+class Lowest(Curve):
+    """Of lines (a, b)."""
+
+    def __init__(self, lines):
+        self.lines = lines
+
+    def tangent(self, size):
+        return min(self.lines, key=lambda line: line[0] + line[1] * size)
+
+    def after(self, inner):
+        """With a line before it."""
+        a, b = line(inner, 1e6)
+        return Lowest([(a + start, b + rate) for start, rate in self.lines])
+
+    def of_each(self, n):
+        return Lowest([(a, b * n) for a, b in self.lines])
 
 
 class Between(Curve):
@@ -360,6 +381,8 @@ def over_gpus(point):
     if is_flat(point):
         return reduced_around(gpu_ring(point), point["cluster"].get("reduce_s_per_B", 0.0))
     outer, inner = over_nodes(point), inside_node(point["cluster"])
+    if isinstance(outer, Lowest):
+        return outer.after(inner)
     return with_busiest(lambda size: inner(size) + outer(size), lambda size: inner(size) - inner(0) + busiest(outer, size))
 
 
@@ -388,6 +411,8 @@ def over_ranks(point, operation, members=None):
     elif len(places) > 1:
         outer = round_busiest(operation, hops(cluster, named_order(point) or best_order(cluster, model_bytes(point)), places), gamma)
     inner = lambda size: sum(level(size) for level in levels)
+    if isinstance(outer, Lowest):
+        return outer.after(inner)
     return with_busiest(lambda size: inner(size) + outer(size), lambda size: inner(size) - inner(0) + busiest(outer, size))
 
 

@@ -35,7 +35,7 @@ class Synchronous(Comparison):
     def test_several_gpus(self):
         for seed, (nodes, gpus) in draws(enumerate([(2, 2), (3, 2), (1, 4), (2, 4)], 30)):
             self.draw(seed, lambda rng: [cluster(rng, nodes, gpus), cluster(rng, nodes, gpus, fit=fit(rng))], nodes * gpus,
-                      schedules=SCHEDULES[seed % 2::2], all_reduce=random.Random(seed).choice(list(oracle.TERMS)))
+                      schedules=SCHEDULES[seed % 2::2], all_reduce=random.Random(seed).choice([*oracle.TERMS, "auto"]))
 
     def test_several_gpus_two_level_by_name(self):
         for seed, name in draws(enumerate(oracle.TERMS, 40)):
@@ -53,7 +53,7 @@ class Synchronous(Comparison):
     def test_windows(self):
         for seed, (nodes, gpus) in draws(enumerate([(3, 1), (2, 3)], 70)):
             self.draw(seed, lambda rng: [node_windows(rng, cluster(rng, nodes, gpus, nics=nics)) for nics in (1, 2)], nodes * gpus,
-                      schedules=SCHEDULES[3:5], all_reduce=list(oracle.TERMS)[seed % 5])
+                      schedules=SCHEDULES[3:5], all_reduce=[*oracle.TERMS, "auto"][seed % 6])
 
     def test_compression(self):
         for seed, (nodes, gpus) in draws(enumerate([(2, 1), (5, 1), (3, 2), (8, 1)], 80)):
@@ -61,7 +61,7 @@ class Synchronous(Comparison):
             schedules = compressing(rng, SCHEDULES + SCHEDULES[:5] + accumulating(rng, SCHEDULES[1:4]))
             self.draw(seed, lambda rng: [cluster(rng, nodes, gpus), cluster(rng, nodes, gpus, **rng.choice([{"fit": fit(rng)},
                                                                                                     {"latency_cv": 0.3}]))],
-                      nodes * gpus, schedules=schedules, all_reduce=list(oracle.TERMS)[seed % 5], channels=1 + seed % 2)
+                      nodes * gpus, schedules=schedules, all_reduce=[*oracle.TERMS, "auto"][seed % 6], channels=1 + seed % 2)
 
     def test_copies(self):
         """Of merged gradients alone; the schedule that decides on merging by its cost meets latencies that leave it no choice."""

@@ -83,9 +83,9 @@ class New(Case):
                 (["--cluster", "old.json"], 3, 'old.json: /: the required key "format" is missing'),
                 (["--cluster", "odd\x1b.json"], 3, "odd\\x1b.json: expected UTF-8 without control characters; rename it"),
                 (["--cluster", "25gb"], 3, "25gb: no such file, and no cluster has this name"),
-                (["--schedules", "wbfp"], 2, '--schedules: no schedule is called "wbfp"; did you mean "wfbp"?'),
-                (["--schedules", "wfbp,wfbp"], 2, "--schedules: wfbp is there twice"), (["--schedules", ""], 2, ""),
-                (["--nodes", "0,4"], 2, "--nodes 0,4: expected ascending numbers from 1 on, such as 4,8,16"),
+                (["--schedules", "wbfp"], 2, '--schedule: no schedule is called "wbfp"; did you mean "wfbp"?'),
+                (["--schedules", "wfbp,wfbp"], 2, "--schedule: wfbp is there twice"), (["--schedules", ""], 2, ""),
+                (["--nodes", "0,4"], 2, "--nodes 0,4: expected ascending whole numbers from 1 on, such as 4,8,16"),
                 (["--nodes", "many"], 2, "--nodes many: expected"),
                 (["--cluster", "aws-4-regions", "--nodes", "5"], 3, "")):
             with self.subTest(words):

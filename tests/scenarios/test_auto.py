@@ -1,0 +1,90 @@
+"""Does "all_reduce": "auto" take the fastest algorithm for each size, and does a note say where latency is most of an all-reduce?"""
+import math
+import random
+import unittest
+
+from support import Case, cluster, scenario, trace
+
+NAMES = ("ring", "halving-doubling", "recursive-doubling")
+ALPHA, BETA = 50e-6, 0.8e-9
+
+
+def seconds(name, ranks, size):
+    """Closed forms (MG-WFBP, Table 2; Thakur et al. 2005), without reduction."""
+    rounds, share = math.ceil(math.log2(ranks)), (ranks - 1) / ranks
+    latencies, transfers = {"ring": (2 * (ranks - 1), 2 * share), "halving-doubling": (2 * rounds, 2 * share), "recursive-doubling": (rounds, rounds)}[name]
+    return latencies * ALPHA + transfers * BETA * size
+
+
+def of_sizes(*sizes):
+    layers = [{"name": f"l{i}", "type": "unknown", "forward_s": 1e-6, "backward_s": 1e-6} for i in range(len(sizes))]
+    return trace(layers=layers, gradients=[{"name": f"l{i}.w", "layer": f"l{i}", "bytes": size} for i, size in reversed(list(enumerate(sizes)))])
+
+
+class Auto(Case):
+    def exposed(self, content):
+        return self.point(content)["exposed_communication_s"]
+
+    def test_closed_forms(self):
+        """Each gradient has the least of the three times, which differ from size to size."""
+        rng = random.Random(1)
+        for ranks in (2, 3, 8, 24, 200):
+            sizes = [round(10 ** rng.uniform(2, 7)) for _ in range(6)]
+            self.write("trace.json", of_sizes(*sizes))
+            found = self.exposed(scenario(cluster=cluster(nodes=ranks), schedule={"name": "s-sgd"}, fidelity="alpha-beta", all_reduce="auto"))
+            self.assertAlmostEqual(found / sum(min(seconds(name, ranks, size) for name in NAMES) for size in sizes), 1, delta=1e-9, msg=ranks)
+
+    def test_messages(self):
+        """Also where it is no power of two, which halving and doubling pay for with messages that the closed forms leave out."""
+        for ranks, gpus in ((3, 1), (13, 1), (4, 3)):
+            for size in (100, 300000, 100000000):
+                self.write("trace.json", of_sizes(size))
+                inside = {"gpus_per_node": gpus, "intra_node": {"bandwidth": "100GBps", "latency": "2us"}} if gpus > 1 else {}
+                times = {name: self.exposed(scenario(cluster=cluster(nodes=ranks, **inside), schedule={"name": "sync-easgd"}, fidelity="per-message", all_reduce=name))
+                         for name in (*NAMES, "auto")}
+                self.assertAlmostEqual(times["auto"] / min(times[name] for name in NAMES), 1, delta=1e-9, msg=(ranks, gpus, size))
+
+    def test_links_that_messages_share(self):
+        """On a fat-tree of 2:1, halving and doubling of large vectors queue where a ring does not."""
+        tree = cluster(nodes=16, topology={"name": "fat-tree", "k": 4, "oversubscription": 2})
+        for size, fastest in ((1000, "recursive-doubling"), (100000000, "ring")):
+            self.write("trace.json", of_sizes(size))
+            times = {name: self.exposed(scenario(cluster=tree, schedule={"name": "sync-easgd"}, fidelity="flow", all_reduce=name)) for name in (*NAMES, "auto")}
+            self.assertAlmostEqual(times["auto"], times[fastest], delta=1e-12)
+            self.assertEqual(min(NAMES, key=times.get), fastest)
+
+    def test_regions_and_fits(self):
+        regions = cluster(nodes=4, regions=[{"name": "a", "nodes": 2}, {"name": "b", "nodes": 2}], wan=[{"between": ["a", "b"], "rtt": "80ms", "bandwidth": "1Gbps"}])
+        fitted = cluster(fit={"a_s": 1e-3, "b_s_per_B": 2e-9, "nodes": 4, "algorithm": "recursive-doubling"})
+        for where, same in ((regions, "ring"), (fitted, "recursive-doubling")):
+            both = [self.exposed(scenario(cluster=where, fidelity="alpha-beta", all_reduce=name)) for name in ("auto", same)]
+            self.assertEqual(*both)
+
+    def test_merging(self):
+        """mg-wfbp merges by the fastest one's start-up, which is a tenth of the ring's here."""
+        self.write("trace.json", of_sizes(*[40000] * 12))
+        points = [self.point(scenario(cluster=cluster(nodes=64, link={"bandwidth": "10Gbps", "latency": "1us"}), schedule={"name": "mg-wfbp"},
+                                      fidelity="alpha-beta", all_reduce=name)) for name in ("ring", "auto")]
+        self.assertLess(points[1]["iteration_s"], points[0]["iteration_s"])
+        self.assertLess(points[0]["communications_per_iteration"], points[1]["communications_per_iteration"] + 1e-9)
+
+    def test_the_note(self):
+        """64 nodes, 1 kB: 126 latencies of 50 us, 99% and more of it; auto has 6."""
+        self.write("trace.json", of_sizes(1000))
+        for name, noted in (("ring", True), ("auto", False), ("recursive-doubling", False)):
+            notes = self.results(scenario(cluster=cluster(nodes=64), all_reduce=name))["notes"]
+            self.assertEqual(any('latency is most of what all-reduces take at 1 point, such as 0 (wfbp): 100% of a mean one by ring over 64 nodes, 6.302 ms; '
+                                 '"all_reduce": "auto" takes' in note for note in notes), noted, (name, notes))
+        self.write("trace.json", of_sizes(100000000))
+        self.assertFalse(any("latency is most" in note for note in self.results(scenario(cluster=cluster(nodes=64)))["notes"]))
+
+    def test_what_is_refused(self):
+        for value, message in (({"name": "auto", "chunk": "1MB"}, "auto has nothing to pipeline"), ({"name": "two-level", "between": "auto"}, "the algorithm between the nodes"),
+                               ({"name": "auto", "across": "gpus"}, "only a ring goes across all GPUs")):
+            done = self.run_scenario(scenario(all_reduce=value))
+            self.assertEqual(done.returncode, 3)
+            self.assertIn(message, done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
