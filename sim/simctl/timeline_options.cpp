@@ -45,7 +45,7 @@ CLI::Option* add_timeline_options(CLI::App& command, TimelineOptions& options) {
   command.add_option("--ranks", options.ranks, "workers in it (\"0-3,7\"; default: the first 8)")->needs(timeline);
   command
       .add_option("--iterations", options.iterations,
-                  "measured iterations in it: how many, or which, from 0 on (\"3-4\"); default: the whole run, or the first ten of a "
+                  "measured iterations in it: how many, or which, from 0 on (\"3-4\"); default: the whole run, or the first three of a "
                   "window that chooses its length")
       ->needs(timeline);
   command.add_option("--timeline-format", options.format, "json, or json.gz, which Perfetto reads, too")
