@@ -1,7 +1,7 @@
 # cmake -D HELP2MAN=... -D BIN=... -D OUT=... -D VERSION=... -P manual.cmake
 # Writes the manual pages of the programs in BIN, and of simctl's subcommands, into the folder OUT.
 set(pages capture nodeprobe syncopate-report syncopate-advice syncopate-papers syncopate-train
-    simctl "simctl run" "simctl merge" "simctl solve" "simctl calibrate" "simctl explain" "simctl export" "simctl advise" "simctl check" "simctl list" "simctl new"
+    simctl "simctl run" "simctl merge" "simctl solve" "simctl calibrate" "simctl explain" "simctl apply" "simctl export" "simctl advise" "simctl check" "simctl list" "simctl new"
     "simctl show" "simctl trace" "simctl trace import" "simctl trace ranks" "simctl trace synth" "simctl trace fit" "simctl trace compare" "simctl cluster"
     "simctl cluster fit" "simctl completion")
 file(MAKE_DIRECTORY ${OUT})

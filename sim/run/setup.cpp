@@ -256,6 +256,18 @@ CollectiveTime Setup::message_time(Fidelity fidelity, int from, int to, Bytes by
   return {hop.latency, hop.beta * bytes};
 }
 
+ScheduleInput Setup::schedule_input(Fidelity fidelity) {
+  ScheduleInput input = {profile_, scenario_.trace->update,      CostCurve(),           PushPullCost(),
+                         ranks_,   value_size(*scenario_.trace), scenario_.cluster.copy};
+  if (scenario_.schedule.groups_by_cost && scenario_.cluster.workers() > 1) input.collective = collective_cost(fidelity);
+  return input;
+}
+
+Grouping Setup::grouping(Fidelity fidelity) {
+  if (!scenario_.schedule.groups || scenario_.cluster.workers() == 1) return {};
+  return scenario_.schedule.groups(schedule_input(fidelity));
+}
+
 Job Setup::job(Fidelity fidelity) {
   const Schedule& schedule = scenario_.schedule;
   const bool is_alone = scenario_.cluster.workers() == 1 && !schedule.traffic.servers;
@@ -271,9 +283,7 @@ Job Setup::job(Fidelity fidelity) {
   job.latency_cv = scenario_.cluster.latency_cv;
   job.within_node = all_reduce_within_node(scenario_.cluster);
   job.message = [this, fidelity](int from, int to, Bytes bytes) { return message_time(fidelity, from, to, bytes); };
-  ScheduleInput input = {profile_, scenario_.trace->update,      CostCurve(),           PushPullCost(),
-                         ranks_,   value_size(*scenario_.trace), scenario_.cluster.copy};
-  if (schedule.groups_by_cost && !is_alone) input.collective = collective_cost(fidelity);
+  ScheduleInput input = schedule_input(fidelity);
   job.sends_more = schedule.traffic.servers || schedule.traffic.peers;
   if (schedule.traffic.servers) {
     job.servers = place_servers(*schedule.traffic.servers, scenario_.cluster);

@@ -98,10 +98,15 @@ class Setup {
   /// All ranks start and end each collective at once, and nothing else moves beside it: one of the same bytes takes the same time.
   bool repeats_collectives() const;
 
+  /// How the schedule merges gradients; empty if it does not all-reduce groups of them, or has one worker.
+  Grouping grouping(Fidelity fidelity);
+
   /// The job. Throws SimulationError.
   Job job(Fidelity fidelity);
 
  private:
+  /// What the schedule may know, but of its servers.
+  ScheduleInput schedule_input(Fidelity fidelity);
   CostCurve cost_without_host(const Communicator& largest, Fidelity fidelity);
   void add_own_steps();
   void add_streams();

@@ -2,6 +2,8 @@
 
 #include <cstddef>
 #include <functional>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -101,6 +103,21 @@ struct Horovod {
   Seconds cycle{1e-3};
 
   void declare(Parameters& parameters);
+  Grouping operator()(const StepProfile& profile, const CostCurve& cost) const;
+};
+
+/// Groups as they are given: a plan's, or those that PyTorch's DistributedDataParallel logs.
+struct GivenGroups {
+  struct Group {
+    std::string where;                 ///< for messages
+    std::size_t count = 0;             ///< of gradients; 0: by name or bytes
+    std::vector<std::string> names{};  ///< of gradients
+    std::optional<Bytes> bytes{};      ///< of all of them together
+  };
+  std::vector<Group> groups{};  ///< in the order of readiness; what is left is one more
+
+  void declare(Parameters& parameters);
+  /// Throws InputError if the groups are not consecutive gradients of the trace.
   Grouping operator()(const StepProfile& profile, const CostCurve& cost) const;
 };
 

@@ -13,6 +13,8 @@ const std::vector<GroupingRow>& groupings() {
                        Fusion()),
       declare_grouping("horovod", "gradients that are ready at the end of a cycle are fused, as Horovod does", "Horovod, 2018, Sec. 4",
                        Horovod()),
+      declare_grouping("groups", "gradients merged as given: a plan of simctl apply, or the buckets that PyTorch DDP logs", "",
+                       GivenGroups()),
   };
   return table;
 }

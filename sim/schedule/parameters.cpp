@@ -33,6 +33,7 @@ std::string describe_values(const ParameterInfo& parameter) {
     case Kind::seconds_per_byte: return "seconds per byte";
     case Kind::choice: return fmt::format("{}", fmt::join(parameter.choices, " or "));
     case Kind::grouping: return "a way to group gradients";
+    case Kind::groups: return "list of groups";
     case Kind::compression: return "a way to compress gradients";
   }
   return "";

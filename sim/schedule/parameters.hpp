@@ -33,7 +33,7 @@ constexpr Integers step_range = {1, 10'000};
 
 /// What is known of a parameter without a value for it.
 struct ParameterInfo {
-  enum class Kind { integer, number, boolean, seconds, bytes, seconds_per_byte, choice, grouping, compression };
+  enum class Kind { integer, number, boolean, seconds, bytes, seconds_per_byte, choice, grouping, groups, compression };
 
   std::string name;
   std::string meaning;  ///< one line

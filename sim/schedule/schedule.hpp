@@ -13,6 +13,7 @@
 #include "dataflow/dataflow.hpp"
 #include "engine/servers/exchange.hpp"
 #include "engine/worker/worker.hpp"
+#include "schedule/grouping.hpp"
 #include "schedule/parameters.hpp"
 #include "trace/step_profile.hpp"
 
@@ -139,6 +140,8 @@ struct Schedule {
   /// collective, for schedules that group by it.
   std::function<double(const StepProfile&, const CostCurve& cost)> posts{};
   std::function<Program(const ScheduleInput&)> program{};
+  /// Of a schedule that all-reduces groups of gradients in every step: the groups. Empty for others.
+  std::function<Grouping(const ScheduleInput&)> groups{};
   /// The parts of the model in a record of its dataflow; empty: the whole model is one part.
   std::function<std::vector<ModelPart>(const ScheduleInput&)> parts{};
   std::optional<KeptState> keeps{};  ///< empty: everything, without the optimiser's state where servers update

@@ -83,6 +83,7 @@ ScheduleRow synchronous(const GroupingRow& grouping) {
     schedule.posts = [group, accumulated = sending.accumulated](const StepProfile& profile, const CostCurve& cost) {
       return static_cast<double>(group(profile, cost).size()) / accumulated;
     };
+    schedule.groups = [group, sending](const ScheduleInput& input) { return group(input.profile, sending.compression.cost(input)); };
     schedule.unrecorded = sending.compression.unrecorded();
     if (!sending.compression.is_none()) {
       schedule.parts = [group, sending](const ScheduleInput& input) {

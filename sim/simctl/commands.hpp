@@ -16,6 +16,7 @@ void add_merge_command(CLI::App& app, ExitCode& code);
 void add_solve_command(CLI::App& app, ExitCode& code);
 void add_calibrate_command(CLI::App& app, ExitCode& code);
 void add_explain_command(CLI::App& app);
+void add_apply_command(CLI::App& app);
 void add_export_command(CLI::App& app);
 void add_advise_command(CLI::App& app, ExitCode& code);
 void add_check_command(CLI::App& app);

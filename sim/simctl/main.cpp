@@ -13,6 +13,7 @@ void add_commands(CLI::App& app, ExitCode& code) {
   add_solve_command(app, code);
   add_calibrate_command(app, code);
   add_explain_command(app);
+  add_apply_command(app);
   add_export_command(app);
   add_advise_command(app, code);
   add_check_command(app);

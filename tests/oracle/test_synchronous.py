@@ -8,7 +8,7 @@ from comparing import Comparison, accumulating, cluster, compressing, disturbanc
 from running import draws
 from test_latencies import KNOWN
 
-SCHEDULES = [{"name": name} for name in oracle.SCHEDULES] + [{"name": "fusion", "first_bucket": "20kB", "bucket": "400kB"}]
+SCHEDULES = [{"name": name} for name in oracle.SCHEDULES] + [{"name": "fusion", "first_bucket": "20kB", "bucket": "400kB"}, {"name": "groups", "groups": [1]}]
 
 
 class Synchronous(Comparison):

@@ -255,6 +255,8 @@ class BadScenario(Case):
                 bad = [("top_k", "one of"), (0, "")]
             elif values == "a way to group gradients":
                 bad = [("wfpb", "one of"), (3, "")]
+            elif values == "list of groups":
+                bad = [([], ""), (3, "")]
             else:
                 choices = values.split(" or ")
                 bad = [(choices[0] + "x", f"one of {', '.join(choices)}"), (True, "")]
@@ -332,7 +334,7 @@ class BadSchedule(Case):
             ({"name": "asgd", "colocated": 1}, '/schedule/colocated: expected true or false, got 1'),
             ({"name": "asgd", "duplex": "yes"}, '/schedule/duplex: expected true or false, got "yes"'),
             ({"name": "asgd", "server_s_per_B": -1}, '/schedule/server_s_per_B: expected a number >= 0, got -1'),
-            ({"name": "ps-sgd", "grouping": "wfpb"}, '/schedule/grouping: expected one of s-sgd, wfbp, sync-easgd, mg-wfbp, mg-wfbp-optimal, fusion, horovod, got "wfpb"; did you mean "wfbp"?'),
+            ({"name": "ps-sgd", "grouping": "wfpb"}, '/schedule/grouping: expected one of s-sgd, wfbp, sync-easgd, mg-wfbp, mg-wfbp-optimal, fusion, horovod, groups, got "wfpb"; did you mean "wfbp"?'),
             ({"name": "ps-sgd", "grouping": {"name": "fusion", "bucket": 0}}, '/schedule/grouping/bucket: expected a whole number of bytes from 1 to 1e15 or a string such as "25MB" or "1MiB", got 0'),
             ({"name": "ps-sgd", "grouping": {"name": "wfbp", "bucket": 1}}, '/schedule/grouping/bucket: unknown key "bucket"; known here: name'),
             ({"name": "downpour", "interval": 0}, '/schedule/interval: expected an integer >= 1, got 0'),
@@ -388,7 +390,7 @@ class BadSchedule(Case):
             ({"name": "diloco", "worker": "rack"}, '/schedule/worker: expected one of gpu, node, region, got "rack"'),
             ({"name": "diloco", "bits": 33}, '/schedule/bits: expected an integer <= 32, got 33'),
             ({"name": "diloco", "mix": 1.5}, '/schedule/mix: expected a number <= 1, got 1.5'),
-            ({"name": "diloco", "inner": "ps-sgd"}, '/schedule/inner: expected one of s-sgd, wfbp, sync-easgd, mg-wfbp, mg-wfbp-optimal, fusion, horovod, got "ps-sgd"; did you mean "s-sgd"?'),
+            ({"name": "diloco", "inner": "ps-sgd"}, '/schedule/inner: expected one of s-sgd, wfbp, sync-easgd, mg-wfbp, mg-wfbp-optimal, fusion, horovod, groups, got "ps-sgd"; did you mean "s-sgd"?'),
             ({"name": "diloco", "outer": "adam"}, '/schedule/outer: expected one of nesterov, momentum, sgd, got "adam"'),
             ({"name": "diloco", "outer": {"optimizer": "sgd", "lr": 1001}}, '/schedule/outer/lr: expected a number <= 1000, got 1001'),
             ({"name": "diloco", "outer": {"optimizer": "sgd", "momentum": 1.1}}, '/schedule/outer/momentum: expected a number <= 1, got 1.1'),
@@ -400,7 +402,7 @@ class BadSchedule(Case):
             ({"name": "diloco", "quorum": 0.5, "fragments": 2}, '/schedule/quorum: a late worker takes over the whole averaged model, so it must be one fragment; leave "fragments" out instead of 2'),
             ({"name": "diloco", "quorum": 0.5, "matchmaking_s": 1}, '/schedule/quorum: "matchmaking_s" cannot be combined with a "quorum" below 1; add it to "deadline_s" instead'),
             ({"name": "diloco", "quorum": 0.5, "posts": "layer"}, '/schedule/quorum: a late worker has missed the whole model, not single layers; use "posts": "fragment"'),
-            ({"name": "ssgd"}, '/schedule/name: expected one of s-sgd, wfbp, sync-easgd, mg-wfbp, mg-wfbp-optimal, fusion, horovod, ps-sgd, asgd, dc-asgd, ssd-sgd, downpour, eamsgd, dts, sasgd, local-sgd, lasgd, sgp, d-psgd, ad-psgd, bytescheduler, p3, dear, fsdp, zero, diloco, got "ssgd"; did you mean "s-sgd"?'),
+            ({"name": "ssgd"}, '/schedule/name: expected one of s-sgd, wfbp, sync-easgd, mg-wfbp, mg-wfbp-optimal, fusion, horovod, groups, ps-sgd, asgd, dc-asgd, ssd-sgd, downpour, eamsgd, dts, sasgd, local-sgd, lasgd, sgp, d-psgd, ad-psgd, bytescheduler, p3, dear, fsdp, zero, diloco, got "ssgd"; did you mean "s-sgd"?'),
         ]
         for schedule, message in table:
             with self.subTest(message):

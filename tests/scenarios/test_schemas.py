@@ -108,6 +108,7 @@ def values_of(parameter):
     if " or " in values and values != "true or false":
         return values.split(" or ")
     return {"true or false": [parameter["default"] == "true"], "seconds": [0.5], "seconds per byte": [1e-12], "bytes": ["1MB", 1000],
+            "list of groups": [[1, 1], [1], [{"bytes": 3000000}], [["l2.weight"], {"parameters": ["l1.weight"], "bytes": 2000000}]],
             "a way to group gradients": ["fusion", {"name": "fusion", "first_bucket": 1, "bucket": "1MB"}, {"name": "horovod", "threshold": 5, "cycle_s": 1}],
             "a way to compress gradients": ["fp16", {"name": "qsgd", "bits": 2, "bucket": 64, "encode_s_per_B": 1e-12, "decode_s_per_B": 0},
                                             {"name": "top-k", "ratio": 0.1, "index_bytes": 2}, {"name": "random-k", "ratio": 0.1}]}[values]

@@ -63,6 +63,7 @@ Json value(const ParameterInfo& parameter, int nodes) {
     case Kind::seconds_per_byte: return number(0.0, 1e-9);
     case Kind::choice: return any(parameter.choices);
     case Kind::compression: return compression();
+    case Kind::groups: return Json::array({1});
     case Kind::grouping: return std::string(groupings()[static_cast<std::size_t>(whole(0, static_cast<int>(groupings().size()) - 1))].name);
   }
   return nullptr;
