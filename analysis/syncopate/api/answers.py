@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-import html
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Sequence
 
 from syncopate.common.errors import InputError
-from syncopate.common.reading import read_json
 from syncopate.common.wording import duration, plain
 
 if TYPE_CHECKING:
     import pandas
 
+LEAST_SHOWN, MOST_SHOWN = 0.001, 10     # part of the iteration that a what-if saves; what-ifs
 # Jupyter sets formulas between dollars, also in names; these classes say not to.
 OPENING = '<div class="tex2jax_ignore mathjax_ignore">'
 
 
+def escaped(text: str) -> str:
+    import html
+    return html.escape(text)
+
+
 def preformatted(text: str) -> str:
-    return f"{OPENING}<pre>{html.escape(text)}</pre></div>"
+    return f"{OPENING}<pre>{escaped(text)}</pre></div>"
 
 
 def as_html(table: pandas.DataFrame, rows: int) -> str:
@@ -110,6 +114,7 @@ class Advice(Answer):
     """What `simctl advise` found: `data` is advice.json, `table` its candidates, `choice` the scenario of the choice or None; `folder` has the files."""
 
     def __init__(self, text: str, folder: Path, holder: object) -> None:
+        from syncopate.common.reading import read_json
         super().__init__(text)
         self.folder, self._holder = folder, holder
         again = "call advise again"
@@ -123,10 +128,10 @@ class Advice(Answer):
 
 
 class Explanation:
-    """Why a point takes as long as it does: `data` is explanation/1.
+    """Why a point takes as long as it does: `data` is explanation/1, with `against` where two points are compared.
 
-    `path` is the critical path: class, what, s (seconds), share. `what_if`: factor, change, iteration_s, time_saved (a part of the iteration),
-    what saves most first. Layers are added up by phase in what is shown, and single in `path`.
+    `path` is the critical path: class, what, s (seconds), share of the iteration. `what_if`: factor, change, iteration_s, time_saved (a part of the
+    iteration), what saves most first; empty where two points are compared. What is shown adds up layers by phase; `path` has each.
     """
 
     def __init__(self, data: dict[str, Any], title: str) -> None:
@@ -135,36 +140,47 @@ class Explanation:
     @property
     def path(self) -> pandas.DataFrame:
         import pandas
-        found = pandas.DataFrame(self.data["path"])
-        return found.assign(share=found["s"] / self.data["iteration_s"]) if "s" in found else found
+        found = pandas.DataFrame(self.data["path"], columns=["class", "what", "s"])
+        return found.assign(share=found["s"] / self.data["iteration_s"])
 
     @property
     def what_if(self) -> pandas.DataFrame:
         import pandas
-        found = pandas.DataFrame(self.data["what_if"])
+        found = pandas.DataFrame(self.data.get("what_if", []))
         return found.sort_values("time_saved", ascending=False, kind="stable", ignore_index=True) if "time_saved" in found else found
 
     def shown(self) -> list[pandas.DataFrame]:
-        """Both tables in short, as people read them."""
+        """The tables that people read."""
         import pandas
-        path = self.path
-        path["what"] = [what.rpartition(".")[2] if kind == "compute" else what for kind, what in zip(path["class"], path["what"])]
-        path = path.groupby(["class", "what"], sort=False, as_index=False)["s"].sum().sort_values("s", ascending=False, kind="stable")
-        total, saves = self.data["iteration_s"], self.what_if
-        saves = saves[saves["time_saved"] >= 0.001].head(10) if "time_saved" in saves else saves.head(0)
-        return [pandas.DataFrame({"critical path": path["class"], "": path["what"], "time": [duration(s) for s in path["s"]],
-                                  "share": [f"{100 * s / total:.1f}%" for s in path["s"]]}),
-                pandas.DataFrame({"what if": [row["factor"] for row in saves.to_dict("records")],
-                                  "": [change_of(row["change"]) for row in saves.to_dict("records")],
-                                  "iteration": [duration(s) for s in saves.get("iteration_s", [])],
-                                  "saves": [f"{100 * s:.1f}%" for s in saves.get("time_saved", [])]})]
+        own = by_phase(self.data["path"])
+        if "against" in self.data:
+            other = by_phase(self.data["against"]["path"])
+            keys = sorted({*own, *other}, key=lambda key: -abs(own.get(key, 0.0) - other.get(key, 0.0)))
+            rows = [(*key, own.get(key, 0.0), other.get(key, 0.0)) for key in keys]
+            rows.append(("iteration", "", self.data["iteration_s"], self.data["against"]["iteration_s"]))
+            return [pandas.DataFrame([(kind, what, duration(one), duration(two), f"{(two - one) * 1e3:+.3f} ms") for kind, what, one, two in rows],
+                                     columns=["critical path", "", f"point {self.data['point']}", f"point {self.data['against']['point']}", "difference"])]
+        path = pandas.DataFrame([(*key, duration(s), f"{100 * s / self.data['iteration_s']:.1f}%") for key, s in
+                                 sorted(own.items(), key=lambda one: -one[1])], columns=["critical path", "", "time", "share"])
+        saves = [row for row in self.what_if.to_dict("records") if row.get("time_saved", 0) >= LEAST_SHOWN][:MOST_SHOWN]
+        what_if = pandas.DataFrame([(row["factor"], change_of(row["change"]), duration(row["iteration_s"]), f"{100 * row['time_saved']:.1f}%") for row in saves],
+                                   columns=["what if", "", "iteration", "saves"])
+        return [path, what_if] if saves else [path]
 
     def __repr__(self) -> str:
-        return "\n\n".join([self.title, *(table.to_string(index=False) for table in self.shown() if len(table))])
+        return "\n\n".join([self.title, *(table.to_string(index=False) for table in self.shown())])
 
     def _repr_html_(self) -> str:
-        tables = "".join(as_html(table, len(table)) for table in self.shown() if len(table))
-        return f"{OPENING}<p>{html.escape(self.title)}</p>{tables}</div>"
+        return f"{OPENING}<p>{escaped(self.title)}</p>{''.join(as_html(table, len(table)) for table in self.shown())}</div>"
+
+
+def by_phase(path: Sequence[dict[str, Any]]) -> dict[tuple[str, str], float]:
+    """{(class, what): seconds}, with the layers of a phase added up."""
+    found: dict[tuple[str, str], float] = {}
+    for piece in path:
+        key = (piece["class"], piece["what"].rpartition(".")[2] if piece["class"] == "compute" else piece["what"])
+        found[key] = found.get(key, 0.0) + piece["s"]
+    return found
 
 
 def change_of(change: Any) -> str:

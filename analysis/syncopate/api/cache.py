@@ -10,9 +10,8 @@ import re
 import shutil
 import tempfile
 import weakref
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Callable, Iterator, Sequence
+from typing import Any, Callable, Iterator, NamedTuple, Sequence
 
 from syncopate.api import simctl
 from syncopate.api.simctl import Said
@@ -26,8 +25,7 @@ MOST_BYTES = 256 << 20      # of an input file, as in simctl
 WITHOUT_NAMES = ("trace/1",)    # formats whose texts name no files
 
 
-@dataclass
-class Kept:
+class Kept(NamedTuple):
     """A finished call: what it printed, and the folder `out` with what it wrote. `holder` removes that folder with the last of those that use it."""
 
     said: Said

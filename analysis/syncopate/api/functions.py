@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import time
-import warnings
 from pathlib import Path
 from typing import Any, Mapping
 
@@ -15,7 +13,6 @@ from syncopate.api import options, scenario, simctl
 from syncopate.api.answers import Advice, Calibration, Made, Solution
 from syncopate.api.result import Call, Result
 from syncopate.common.errors import InputError, UsageError
-from syncopate.common.reading import MOST_BYTES, read_text
 
 PACES = ("jobs",)       # options that change how long a call takes, not what comes out
 SHOW_AFTER, LOOK_EVERY = 2.0, 0.5        # seconds
@@ -152,8 +149,10 @@ def import_trace(*profiles: str | os.PathLike, output: str | os.PathLike | None 
 def prepare(command: tuple[str, ...], kind: str, given: Source, keywords: Mapping[str, Any], pointers: Any) -> tuple[dict[str, Any], Call]:
     """(options among the keywords, what to call the command with)."""
     chosen, others = options.split(command, keywords)
-    base = {"format": f"{kind}/1", "name": name_of(others)}
-    if kind == "advice":
+    base = {"format": f"{kind}/1"}
+    if kind == "scenario":
+        base["name"] = name_of(others)
+    else:
         if others and isinstance(given, (str, os.PathLike)):
             raise UsageError(f"{', '.join(others)}: no option of simctl advise; keys of an advice go with a dict, not with a file or a name")
         given = {**(base if given is None else given), **others} if given is None or isinstance(given, Mapping) else given
@@ -170,11 +169,11 @@ def prepare(command: tuple[str, ...], kind: str, given: Source, keywords: Mappin
 def content_of(word: str) -> Any:
     """Of the scenario's file, or the shipped one of that name; None where it cannot be read, which simctl will say better."""
     for path in [Path(word), *caching.shipped(word)]:
-        if path.is_file() and path.stat().st_size <= MOST_BYTES:
-            try:
-                return caching.parse(read_text(path, ""))
-            except InputError:
-                return None
+        try:
+            if path.is_file() and path.stat().st_size <= caching.MOST_BYTES:
+                return caching.parse(path.read_text("utf-8-sig"))
+        except (OSError, ValueError):
+            return None
     return None
 
 
@@ -237,7 +236,7 @@ class Bar:
     """How many points of a run have ended, where tqdm is installed and it takes long; the total is known once study.json is there."""
 
     def __init__(self, is_wanted: bool) -> None:
-        self.is_wanted, self.bar, self.next, self.begun = is_wanted and importlib.util.find_spec("tqdm") is not None, None, 0.0, time.monotonic()
+        self.is_wanted, self.bar, self.next, self.begun = is_wanted and has_tqdm(), None, 0.0, time.monotonic()
 
     def look(self, out: Path) -> None:
         now = time.monotonic()
@@ -256,7 +255,13 @@ class Bar:
             self.bar.close()
 
 
+def has_tqdm() -> bool:
+    import importlib.util
+    return importlib.util.find_spec("tqdm") is not None
+
+
 def bar_of(points: int) -> Any:
+    import warnings
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")     # a notebook without widgets gets a bar of text
         from tqdm.auto import tqdm

@@ -6,9 +6,8 @@ import functools
 import json
 import os
 import re
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Mapping
+from typing import Any, Mapping, NamedTuple
 
 from syncopate.api import simctl
 from syncopate.common.errors import UsageError
@@ -17,8 +16,7 @@ PYTHONS_OWN = ("for", "from")          # no keywords in Python: for_, from_
 OURS = ("help", "format", "quiet")     # how results come back is the package's own affair
 
 
-@dataclass(frozen=True)
-class Option:
+class Option(NamedTuple):
     """`word` is what the command line has; a flag takes no value, a repeated option one value each time."""
 
     word: str
@@ -61,7 +59,7 @@ def words_of(command: tuple[str, ...], options: Mapping[str, Any]) -> list[str]:
         if value is True:
             words.append(option.word)
         elif option.is_flag:
-            raise UsageError(f"{name}: expected True or False, got {value!r}{hint(name)}")
+            raise UsageError(f"{name}: expected True or False, got {value!r}")
         elif option.is_repeated:
             for one in value if isinstance(value, list) else [value]:
                 words += [option.word, text(one, name)]
@@ -76,12 +74,8 @@ def words_of(command: tuple[str, ...], options: Mapping[str, Any]) -> list[str]:
 
 def text(value: Any, name: str) -> str:
     if isinstance(value, (dict, list)) or value is None:
-        raise UsageError(f"{name}: expected a text or a number, got {value!r}{hint(name)}")
+        raise UsageError(f'{name}: expected a text or a number, got {value!r}; for a scenario\'s key of this name: set={{"/{name}": ...}}')
     return value if isinstance(value, str) else json.dumps(value)
-
-
-def hint(name: str) -> str:
-    return f'; for the scenario\'s key of this name: set={{"/{name}": ...}}'
 
 
 def plain(value: Any, where: str) -> Any:

@@ -33,7 +33,7 @@ def plot(result: Any, x: str, y: str, axes: Any) -> Picture:
     along, places = numbers(table, x)
     height = numbers(table, y)[0] if y.startswith("/") else table[y]
     if not pandas.api.types.is_numeric_dtype(height):
-        raise InputError(f'column "{y}": expected numbers to draw, got texts; there are {", ".join(table.select_dtypes("number").columns)}')
+        raise InputError(f'column "{y}": expected a column of numbers, such as efficiency')
     others = [key for key in swept if not covers(x, key)]
     frame = pandas.DataFrame({"x": along, "y": height, "schedule": table["schedule"], "low": table["iteration_low_s"], "high": table["iteration_high_s"]})
     frame["series"], frame["panel"] = names(table, others), ""

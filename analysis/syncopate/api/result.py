@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import functools
-import html
-import os
-from dataclasses import dataclass
+import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Iterable
+from typing import TYPE_CHECKING, Any, Iterable, NamedTuple
 
 from syncopate.api import cache as caching
 from syncopate.api import options, simctl
-from syncopate.api.answers import OPENING, Explanation, Picture, Timeline, as_html
+from syncopate.api.answers import OPENING, Explanation, Picture, Timeline, as_html, escaped
 from syncopate.common.errors import InputError, UsageError
-from syncopate.common.reading import read_json
 from syncopate.common.wording import counted, duration
 
 if TYPE_CHECKING:
@@ -25,8 +22,7 @@ SHOWN = ("schedule", "nodes", "iteration_s", "efficiency", "throughput_samples_p
 ROWS = 20               # of a table that shows itself
 
 
-@dataclass(frozen=True)
-class Call:
+class Call(NamedTuple):
     """What a scenario is on a command line: the positional word, stdin, the scenario where it is a dict, and what --set gets."""
 
     word: str
@@ -99,8 +95,12 @@ class Result:
         found = [pointer for pointer in swept if last_word(pointer) == name]
         if len(found) == 1:
             return found[0]
-        raise InputError(f'column "{name}": expected {"one of " + ", ".join(found) if found else "a column of the table, or the end of a swept pointer"}; '
-                         f"there are {', '.join(table.columns)}")
+        if found:
+            raise InputError(f'column "{name}": several swept keys end in it; expected one of {", ".join(found)}')
+        import difflib
+        near = difflib.get_close_matches(str(name), [*table.columns, *map(last_word, swept)], 3)
+        raise InputError(f'column "{name}": expected a column of results.csv, or the end of a swept key ({", ".join(swept) or "nothing is swept"}); '
+                         + (f"did you mean {' or '.join(near)}?" if near else "list(result.table) has all columns"))
 
     def plot(self, x: str, y: str, *, axes: Any = None) -> Picture:
         """Draws column `y` over column `x`, with a line for each combination of the other swept keys, and 95% intervals of iteration_s.
@@ -124,11 +124,11 @@ class Result:
         table, swept = self.table, self.swept
         name = self.column(figure)
         if not pandas.api.types.is_numeric_dtype(table[name]):
-            raise InputError(f'column "{figure}": expected numbers; there are {", ".join(table.select_dtypes("number").columns)}')
+            raise InputError(f'column "{figure}": expected a column of numbers, such as iteration_s')
         keys = [pointer for pointer in swept if not is_choice(pointer)] if by is None else [self.column(key) for key in ([by] if isinstance(by, str) else by)]
         rows = table[table[name].notna()]
         if rows.empty:
-            raise InputError(f'column "{figure}": no point has a value; {meaning_of(name)}')
+            raise InputError(f'column "{figure}": no point has a value of it: {meaning_of(name)}')
         is_largest = name in LARGER_IS_BETTER if largest is None else largest
         groups = [group for _, group in rows.groupby(keys if len(keys) > 1 else keys[0], sort=False, dropna=False)] if keys else [rows]
         chosen = [group[name].idxmax() if is_largest else group[name].idxmin() for group in groups]
@@ -161,6 +161,7 @@ class Result:
                  f"{self._values(row)}: {duration(row['iteration_s'])} per iteration, {row['fidelity']}")
         path = self.folder / f"explanation-{point}.json"
         if not keywords and path.exists():
+            from syncopate.common.reading import read_json
             return Explanation(read_json(path, "call explain again"), title)
         if self._call is None:
             raise InputError(f"{path}: missing; write it with: simctl run SCENARIO -o {self.folder} --resume --explain {point}")
@@ -172,7 +173,7 @@ class Result:
         said = caching.kept(words, self._call.stdin, (), self._call.content, cache, to="").said
         if said.code:
             simctl.fail(said)
-        return Explanation(read_object(said.out), title)
+        return Explanation(json.loads(said.out), title)
 
     def timeline(self, point: int = 0, **keywords: Any) -> Timeline:
         """What happened in a point: a figure of one iteration, and a file for Perfetto.
@@ -227,8 +228,8 @@ class Result:
         sweeps = [{"/schedule/name": "schedule", "/cluster/nodes": "nodes"}.get(pointer, pointer) for pointer in swept]
         columns = [name for name in dict.fromkeys(["point", *sweeps, *SHOWN]) if table[name].notna().any()]
         more = f"<p>{len(table) - ROWS:,} more rows: .table has all</p>" if len(table) > ROWS else ""
-        notes = "".join(f"<li>{html.escape(note)}</li>" for note in self.notes)
-        return (f"{OPENING}<p><b>{html.escape(self._head())}</b></p>" + "".join(f"<p>{html.escape(line)}</p>" for line in self.answer)
+        notes = "".join(f"<li>{escaped(note)}</li>" for note in self.notes)
+        return (f"{OPENING}<p><b>{escaped(self._head())}</b></p>" + "".join(f"<p>{escaped(line)}</p>" for line in self.answer)
                 + as_html(table[columns], ROWS) + more + (f"<details><summary>notes</summary><ul>{notes}</ul></details>" if notes else "") + "</div>")
 
 
@@ -246,8 +247,3 @@ def meaning_of(name: str) -> str:
     """What the column means, and so what is missing."""
     from syncopate.results.columns import COLUMNS
     return COLUMNS[name].meaning if name in COLUMNS else "sweep numbers"
-
-
-def read_object(text: str) -> dict[str, Any]:
-    import json
-    return json.loads(text)

@@ -11,7 +11,6 @@ from syncopate.api.options import plain
 from syncopate.common.errors import InputError, UsageError
 
 SHORT = {"nodes": "/cluster/nodes", "bandwidth": "/cluster/link/bandwidth"}
-SWEEP = "/sweep"
 
 
 def source(given: Any, kind: str, base: Mapping[str, Any]) -> tuple[str, str, dict | None]:
@@ -33,37 +32,37 @@ def settings(keywords: Mapping[str, Any], pointers: Any, swept: Mapping[str, Any
     """The words POINTER=JSON that keywords and the dict `pointers` of set= amount to.
 
     A list sweeps its key, all else sets it. A keyword replaces what the scenario sweeps below its key; `swept` is the scenario's sweep. In a
-    file's scenario, paths of keywords are made absolute where they are of files, as those of the file itself are relative to it.
+    file's scenario, paths of keywords are made absolute where they are of files, as those of the file itself are relative to it. The sweep is set as
+    a whole, for simctl orders single settings by itself.
     """
     if pointers is not None and not isinstance(pointers, Mapping):
         raise UsageError(f'set: expected a dict of JSON pointers, such as {{"/cluster/link/latency": "5us"}}, got {type(pointers).__name__}')
-    swept = dict(swept)
-    found: list[str] = []
+    sweep, found = dict(swept), []
 
     def write(pointer: str, value: Any) -> None:
         found.append(f"{pointer}={json.dumps(value, ensure_ascii=False)}")
-
-    def sweep(pointer: str, values: Any) -> None:
-        write(f"{SWEEP}/{pointer.replace('~', '~0').replace('/', '~1')}", values)
 
     for name, value in keywords.items():
         pointer = SHORT.get(name, f"/{name.replace('~', '~0').replace('/', '~1')}")
         value = plain(value, name)
         value = located(value) if is_file else value
-        for inner in [one for one in swept if one.startswith(f"{pointer}/") and not (name == "schedule" and one == "/schedule/name" and is_names(value))]:
-            sweep(inner, None)
+        for inner in [one for one in sweep if one.startswith(f"{pointer}/") and not (name == "schedule" and one == "/schedule/name" and is_names(value))]:
+            del sweep[inner]
         if name == "schedule":
-            pointer, value = schedule(value, swept, write)
+            pointer, value = schedule(value, sweep, write)
         if isinstance(value, list):
-            sweep(pointer, value)
+            sweep[pointer] = value
         else:
             write(pointer, value)
     for pointer, value in (pointers or {}).items():
         value = plain(value, f"set: {pointer}")
         if not str(pointer).startswith("/"):
             raise UsageError(f'set: expected a JSON pointer that begins with "/", got "{pointer}"; for a key of the scenario: "/{pointer}"')
-        (sweep if isinstance(value, list) else write)(pointer, value)
-    return found
+        if isinstance(value, list):
+            sweep[pointer] = value
+        else:
+            write(pointer, value)
+    return found + ([f"/sweep={json.dumps(sweep, ensure_ascii=False)}"] if sweep != swept else [])
 
 
 def is_names(value: Any) -> bool:

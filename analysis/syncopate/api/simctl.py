@@ -7,9 +7,8 @@ import shutil
 import signal
 import subprocess
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Callable, NoReturn, Sequence
+from typing import Callable, NamedTuple, NoReturn, Sequence
 
 from syncopate.common.errors import Failure, InputError, OutputError, SimulationError, UsageError, printable
 
@@ -20,8 +19,7 @@ LOOK_EVERY = 0.2        # seconds
 PATIENCE = 10           # seconds that an interrupted simctl gets to end by itself
 
 
-@dataclass(frozen=True)
-class Said:
+class Said(NamedTuple):
     """What a finished program printed."""
 
     code: int
