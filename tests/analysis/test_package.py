@@ -92,7 +92,7 @@ class WhatIsSimulated(Case):
 
     def test_keywords_replace_what_the_scenario_sweeps(self):
         six = ["s-sgd", "wfbp", "sync-easgd", "mg-wfbp", "mg-wfbp-optimal", "fusion"]
-        names, settings = "/schedule/name", {"/network": "ring"}
+        names, three, mission = "/schedule/name", ["/network", "/cluster/nodes", "/schedule"], {"set": {"/network": "ring"}, "scenario": "mission"}
         for keywords, swept, schedules in (
                 ({}, [names], six),
                 ({"schedule": "fsdp"}, [names], ["fsdp"]),
@@ -101,8 +101,8 @@ class WhatIsSimulated(Case):
                 ({"schedule": [{"name": "fusion", "bucket": "4MB"}, "wfbp"]}, ["/schedule"], ["fusion", "wfbp"]),
                 ({"cluster": ROOT / "scenarios/clusters/100gbe.json"}, [names], six),
                 ({"set": {names: "wfbp"}}, [names], ["wfbp"]),
-                ({"schedule": "lasgd", "nodes": 4, "set": settings, "scenario": "mission"}, ["/network", "/cluster/nodes", "/schedule"], ["lasgd"]),
-                ({"schedule": ["wfbp", "fsdp"], "nodes": [4], "set": settings, "scenario": "mission"}, ["/network", "/cluster/nodes", "/schedule"], ["wfbp", "fsdp"])):
+                ({"schedule": "lasgd", "nodes": 4, **mission}, three, ["lasgd"]),
+                ({"schedule": ["wfbp", "fsdp"], "nodes": [4], **mission}, three, ["wfbp", "fsdp"])):
             with self.subTest(keywords):
                 keywords = dict(keywords)
                 result = sy.run(keywords.pop("scenario", "quickstart"), **keywords)
@@ -117,7 +117,8 @@ class WhatIsSimulated(Case):
             own = {name.rstrip("_") for name in options.options_of(command)}
             self.assertEqual(own - {"output"}, expected - {"output"}, command)
         known = options.options_of(("run",))
-        self.assertEqual([(known[name].is_flag, known[name].is_repeated) for name in ("no_symmetry", "timeline", "reuse")], [(True, False), (False, False), (False, True)])
+        self.assertEqual([(known[name].is_flag, known[name].is_repeated) for name in ("no_symmetry", "timeline", "reuse")],
+                         [(True, False), (False, False), (False, True)])
 
     def test_options_are_passed(self):
         result = sy.run("quickstart", schedule="wfbp", workers={"jitter": {"distribution": "lognormal", "cv": 0.1}}, replicates=3, timeline=True, explain=[0])
@@ -271,14 +272,16 @@ class WhatFails(Case):
         program = "import syncopate as sy\ntry: sy.run('quickstart')\nexcept sy.InputError as e: print(e)"
         done = subprocess.run([sys.executable, "-c", program], env={"PYTHONPATH": str(copy), "PATH": "/nowhere", "HOME": str(self.tmp)}, cwd="/",
                               capture_output=True, text=True, check=True)
-        self.assertRegex(done.stdout, r"^simctl: not found; looked for .*/bin/simctl, and in PATH; build it with make build .*, or set SYNCOPATE_SIMCTL to its path\n$")
+        self.assertRegex(done.stdout, r"^simctl: not found; looked for .*/bin/simctl, and in PATH; build it with make build .*, "
+                                      r"or set SYNCOPATE_SIMCTL to its path\n$")
 
     def test_folders_that_are_no_results(self):
         empty = self.tmp / "empty"
         empty.mkdir()
         old = samples.write(self.tmp / "old", samples.grid())
         (old / "results.csv").write_text((old / "results.csv").read_text().replace("wait_s", "wait"))
-        for folder, words in ((self.tmp / "no", "no such folder; make it with: simctl run SCENARIO -o"), (empty, "results.csv: missing; run the scenario again"),
+        for folder, words in ((self.tmp / "no", "no such folder; make it with: simctl run SCENARIO -o"),
+                              (empty, "results.csv: missing; run the scenario again"),
                               (old / "results.csv", "is a file; name its folder"), (old, 'header: missing column "wait_s"; run the scenario again')):
             with self.subTest(words):
                 self.raises(sy.InputError, words, lambda folder=folder: sy.load(folder))
@@ -319,8 +322,8 @@ class WhatIsKept(Case):
         self.assertEqual((runs(), len(self.kept())), (4, 3))
         (self.cache / self.kept()[0] / "call.json").write_text("{")     # such as on a full disk
         for _ in range(2):
-            for seed in (1, 2):
-                sy.run("quickstart", seed=seed) if seed > 1 else sy.run("quickstart")
+            sy.run("quickstart")
+            sy.run("quickstart", seed=2)
             first.explain(1)
         self.assertEqual((runs(), len(self.kept())), (5, 3))
 
@@ -329,7 +332,8 @@ class WhatIsKept(Case):
         place.mkdir()
         (place / "trace.json").write_text(json.dumps(LAYERS))
         (place / "cluster.json").write_text(json.dumps(LINK))
-        (place / "s.json").write_text(json.dumps({"format": "scenario/1", "name": "x", "trace": "trace.json", "cluster": "cluster.json", "schedule": {"name": "wfbp"}}))
+        (place / "s.json").write_text(json.dumps({"format": "scenario/1", "name": "x", "trace": "trace.json", "cluster": "cluster.json",
+                                                  "schedule": {"name": "wfbp"}}))
 
         def seconds(scenario=place / "s.json", **keywords):
             return sy.run(scenario, **keywords).table["iteration_s"][0]
@@ -372,12 +376,14 @@ class WhatIsKept(Case):
 
     def test_a_cache_that_cannot_be_written_is_named(self):
         os.environ["XDG_CACHE_HOME"] = "/dev/null"
-        with self.assertRaisesRegex(sy.OutputError, "^/dev/null/syncopate: cannot be written: .*; set XDG_CACHE_HOME to another folder, or call with cache=False$"):
+        words = "^/dev/null/syncopate: cannot be written: .*; set XDG_CACHE_HOME to another folder, or call with cache=False$"
+        with self.assertRaisesRegex(sy.OutputError, words):
             sy.run("quickstart")
         self.assertEqual(len(sy.run("quickstart", cache=False)), 6)
 
     def test_an_interrupt_ends_the_program_and_leaves_nothing(self):
-        program = "import syncopate as sy\ntry: sy.run('quickstart', nodes=64, no_symmetry=True, set={'/iterations/measured': 10000})\nexcept KeyboardInterrupt: print('interrupted')"
+        program = ("import syncopate as sy\ntry: sy.run('quickstart', nodes=64, no_symmetry=True, set={'/iterations/measured': 10000})\n"
+                   "except KeyboardInterrupt: print('interrupted')")
         process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, env=os.environ | {"PYTHONPATH": str(ROOT / "analysis")})
         deadline = time.monotonic() + 60
         while not list(self.cache.glob(".unfinished-*/out/study.json")) and time.monotonic() < deadline:
@@ -491,8 +497,8 @@ class WhatIsShown(Case):
         self.assertEqual(len(result.plot("/cluster/nodes", "efficiency").axes[0].lines[0].get_xdata()), many)
 
     def test_importing_loads_nothing_that_takes_long(self):
-        done = subprocess.run([sys.executable, "-c", "import sys, syncopate; print(*{'pandas', 'numpy', 'matplotlib', 'jinja2', 'tqdm', 'csv', 'html'} & {*sys.modules})"],
-                              env={"PYTHONPATH": str(ROOT / "analysis")}, capture_output=True, text=True, check=True)
+        program = "import sys, syncopate; print(*{'pandas', 'numpy', 'matplotlib', 'jinja2', 'tqdm', 'csv', 'html'} & {*sys.modules})"
+        done = subprocess.run([sys.executable, "-c", program], env={"PYTHONPATH": str(ROOT / "analysis")}, capture_output=True, text=True, check=True)
         self.assertEqual(done.stdout, "\n")
         self.assertTrue((ROOT / "analysis/syncopate/py.typed").exists())
 
@@ -533,7 +539,8 @@ class ThePages(Case):
                     "sweep": {"/cluster": ["25gbe", "100gbe", "200gbe"], "/schedule/name": ["wfbp", "mg-wfbp", "fusion", "fsdp"], "/cluster/nodes": [64]}}
         rows = list(csv.DictReader(io.StringIO(simctl("run", "-", "--format", "csv", stdin=json.dumps(scenario)).stdout)))
         share = {(row["cluster"], row["schedule"]): f"{100 * float(row['efficiency']):.0f}%" for row in rows}
-        best = {cluster: max((float(row["efficiency"]), row["schedule"]) for row in rows if row["cluster"] == cluster)[1] for cluster in ("25gbe", "100gbe", "200gbe")}
+        best = {cluster: max((float(row["efficiency"]), row["schedule"]) for row in rows if row["cluster"] == cluster)[1]
+                for cluster in ("25gbe", "100gbe", "200gbe")}
         self.assertEqual(best, {"25gbe": "fusion", "100gbe": "mg-wfbp", "200gbe": "mg-wfbp"})
         self.assertIn(f"compute {share['100gbe', 'mg-wfbp']} of the time with `mg-wfbp`, instead of {share['25gbe', 'fusion']} at best", answer)
         self.assertIn(f"200 Gb/s add nothing: {share['200gbe', 'mg-wfbp']}", answer)

@@ -162,10 +162,10 @@ class Explanation:
                                      columns=["critical path", "", f"point {self.data['point']}", f"point {self.data['against']['point']}", "difference"])]
         path = pandas.DataFrame([(*key, duration(s), f"{100 * s / self.data['iteration_s']:.1f}%") for key, s in
                                  sorted(own.items(), key=lambda one: -one[1])], columns=["critical path", "", "time", "share"])
-        saves = [row for row in self.what_if.to_dict("records") if row.get("time_saved", 0) >= LEAST_SHOWN][:MOST_SHOWN]
-        what_if = pandas.DataFrame([(row["factor"], change_of(row["change"]), duration(row["iteration_s"]), f"{100 * row['time_saved']:.1f}%") for row in saves],
-                                   columns=["what if", "", "iteration", "saves"])
-        return [path, what_if] if saves else [path]
+        whole = sorted(self.data.get("what_if", []), key=lambda one: -one.get("time_saved", 0))
+        saves = [(one["factor"], change_of(one["change"]), duration(one["iteration_s"]), f"{100 * one['time_saved']:.1f}%")
+                 for one in whole if one.get("time_saved", 0) >= LEAST_SHOWN][:MOST_SHOWN]
+        return [path] + [pandas.DataFrame(saves, columns=["what if", "", "iteration", "saves"])] * bool(saves)
 
     def __repr__(self) -> str:
         return "\n\n".join([self.title, *(table.to_string(index=False) for table in self.shown())])

@@ -37,8 +37,8 @@ class Kept(NamedTuple):
 class Removed:
     """Removes a folder when nothing refers to this object any more, or when Python ends."""
 
-    def __init__(self, folder: Path) -> None:
-        self.finish = weakref.finalize(self, shutil.rmtree, folder, True)
+    def __init__(self, place: Path) -> None:
+        self.finish = weakref.finalize(self, shutil.rmtree, place, True)
 
 
 def folder() -> Path:
@@ -66,10 +66,11 @@ def clear_cache() -> int:
 def is_alive(name: str) -> bool:
     """Whether the process is at work that .unfinished-PID-... is of."""
     number = re.match(rf"{re.escape(UNFINISHED)}(\d+)-", name)
-    return bool(number) and Path(f"/proc/{number[1]}").exists()
+    return number is not None and Path(f"/proc/{number[1]}").exists()
 
 
-def kept(words: Sequence[str], stdin: str, extra: Sequence[str], content: Any, cache: bool, watch: Callable[[Path], None] = lambda out: None, to: str | None = None) -> Kept:
+def kept(words: Sequence[str], stdin: str, extra: Sequence[str], content: Any, cache: bool, watch: Callable[[Path], None] = lambda out: None,
+         to: str | None = None) -> Kept:
     """Calls `simctl WORDS EXTRA -o FOLDER`, or finds what an equal call has written; `extra` does not change what comes out.
 
     `to`: another target of -o; "" for none.

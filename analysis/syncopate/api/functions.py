@@ -1,4 +1,5 @@
 """simctl's commands as functions."""
+# pylint: disable=redefined-builtin   # set= is --set
 
 from __future__ import annotations
 
@@ -61,7 +62,7 @@ def run(scenario_: Source = None, /, *, cache: bool = True, progress: bool = Tru
 def load(folder: str | os.PathLike) -> Result:
     """The results in a folder that `simctl run -o` wrote. Raises InputError where it holds none, or those of an older version."""
     result = Result(Path(os.fspath(folder)))
-    result.table        # is it one?
+    result.column("iteration_s")        # reads it
     return result
 
 
@@ -236,7 +237,8 @@ class Bar:
     """How many points of a run have ended, where tqdm is installed and it takes long; the total is known once study.json is there."""
 
     def __init__(self, is_wanted: bool) -> None:
-        self.is_wanted, self.bar, self.next, self.begun = is_wanted and has_tqdm(), None, 0.0, time.monotonic()
+        self.is_wanted, self.next, self.begun = is_wanted and has_tqdm(), 0.0, time.monotonic()
+        self.bar: Any = None
 
     def look(self, out: Path) -> None:
         now = time.monotonic()

@@ -48,7 +48,8 @@ def find() -> Path:
     if found:
         return Path(found).absolute()
     looked = ", ".join(str(path) for path in places if path.parent.is_dir() or path.parent.name == "build")
-    raise InputError(f"simctl: not found; looked for {looked}, and in PATH; build it with make build in the source tree (INSTALL.md), or set {VARIABLE} to its path")
+    raise InputError(f"simctl: not found; looked for {looked}, and in PATH; build it with make build in the source tree (INSTALL.md), "
+                     f"or set {VARIABLE} to its path")
 
 
 def is_program(path: Path) -> bool:

@@ -23,7 +23,7 @@ class SimulationError(Failure):
     """Points could not be simulated. `result` has what could, or is None."""
 
     code = 4
-    result = None
+    result: object = None
 
 
 class OutputError(Failure):
