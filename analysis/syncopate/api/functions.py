@@ -25,13 +25,14 @@ def run(scenario_: Source = None, /, *, cache: bool = True, progress: bool = Tru
 
     scenario_: a dict (scenario/1), a file's path, a name that ships, or nothing: then keywords say all.
     set: {JSON pointer: value}. A list of values sweeps the key, all else sets it; a list that is one value: [[...]].
-    keywords: options of `simctl run` by their names with underscores (True: without a value; a list: joined by commas); all others are keys of
-        the scenario, with `nodes` and `bandwidth` for /cluster/nodes and /cluster/link/bandwidth. A list of values sweeps the key. A name
+    keywords: options of `simctl run` by their names with underscores (True: without a value; a list: joined by commas); all others are keys
+        of the scenario, with `nodes` and `bandwidth` for /cluster/nodes and /cluster/link/bandwidth. A list of values sweeps the key. A name
         stands for a schedule without parameters. Keys that are options, too (jobs, iterations): set={"/jobs": ...}.
     output: folder for the results, kept there and not in the cache, with force, resume, reuse and others as on the command line.
     cache: whether to take what an equal call has written. The digest has the scenario and all options but `jobs`, the content of every file
-        that these name (and that such a file names), the bytes of simctl and its library, and the version of the cache. Neither has it the time,
-        nor the environment. Only runs of which no point failed are kept, in $XDG_CACHE_HOME/syncopate or ~/.cache/syncopate.
+        that these name (and that such a file names), the bytes of simctl and its library, and the version of the cache. It has not the
+        time, the environment, nor SimGrid's own library: clear_cache() after an upgrade of that. Only runs of which no point failed are
+        kept, in $XDG_CACHE_HOME/syncopate or ~/.cache/syncopate.
     progress: whether to show a bar of points if tqdm is installed and the run takes over two seconds.
 
     Raises UsageError, InputError, OutputError; SimulationError if points failed, whose `result` has the others.
@@ -104,7 +105,7 @@ def calibrate(scenario_: Source = None, /, *, cache: bool = True, set: Mapping[s
     if output is not None:
         return Calibration(said.text, os.fspath(output))
     content, text = content_in(said)
-    return Calibration(text, content)
+    return Calibration("\n".join(line for line in text.splitlines() if not line.startswith("-: ")), content)     # where it stands
 
 
 def advise(advice: Source = None, /, *, cache: bool = True, output: str | os.PathLike | None = None, **keywords: Any) -> Advice:

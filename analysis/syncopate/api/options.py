@@ -24,9 +24,15 @@ class Option(NamedTuple):
     is_repeated: bool
 
 
-@functools.cache
 def options_of(command: tuple[str, ...]) -> dict[str, Option]:
     """{keyword: Option} of a command such as ("trace", "import")."""
+    program = simctl.find()
+    return options_in_help(command, str(program), program.stat().st_mtime_ns)
+
+
+@functools.cache
+def options_in_help(command: tuple[str, ...], _program: str, _changed: int) -> dict[str, Option]:
+    """Asked once of each program; one that is built again is another."""
     said = simctl.call([*command, "--help"])
     if said.code:
         simctl.fail(said)

@@ -68,7 +68,8 @@ def plot(result: Any, x: str, y: str, axes: Any) -> Picture:
                 field.yaxis.set_major_formatter(PLAIN)
                 field.yaxis.set_minor_locator(NullLocator())
         else:
-            fields[0].set_ylim(bottom=min(0.0, frame["y"].min()))
+            least, most = min(0.0, frame["y"].min()), max(0.0, frame["y"].max())
+            fields[0].set_ylim(least, most + 0.05 * (most - least) if most > least else 1.0)
         fields[0].set_ylabel(label(table, y))
         if len(groups) > 1:
             figure.suptitle(title, fontsize=9)
@@ -137,7 +138,7 @@ def scale(axes: Any, values: pandas.Series, places: list[str], x: str) -> None:
     if places:
         axes.set_xticks(range(len(places)), places, rotation=30 if len(places) > 4 else 0, ha="right" if len(places) > 4 else "center")
         return
-    if is_wide(values):
+    if is_wide(values) or x in SIZES:
         axes.set_xscale("log", base=2 if x in SIZES else 10)
         different = sorted(set(values))
         if len(different) <= 12:

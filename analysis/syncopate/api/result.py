@@ -224,13 +224,18 @@ class Result:
         return "\n".join([self._head(), *self.answer, f"results: {self.folder}"])
 
     def _repr_html_(self) -> str:
+        from syncopate.common.wording import parse
+        from syncopate.results import labels
         table, swept = self.table, self.swept
         sweeps = [{"/schedule/name": "schedule", "/cluster/nodes": "nodes"}.get(pointer, pointer) for pointer in swept]
-        columns = [name for name in dict.fromkeys(["point", *sweeps, *SHOWN]) if table[name].notna().any()]
+        shown = [name for name in SHOWN if name != "schedule" or "/schedule" not in swept]
+        columns = [name for name in dict.fromkeys(["point", *sweeps, *shown]) if table[name].notna().any()]
+        rows = table[columns].head(ROWS)
+        rows = rows.assign(**{name: [labels.short(parse(cell)) if isinstance(cell, str) else cell for cell in rows[name]] for name in columns if name in swept})
         more = f"<p>{len(table) - ROWS:,} more rows: .table has all</p>" if len(table) > ROWS else ""
         notes = "".join(f"<li>{escaped(note)}</li>" for note in self.notes)
         return (f"{OPENING}<p><b>{escaped(self._head())}</b></p>" + "".join(f"<p>{escaped(line)}</p>" for line in self.answer)
-                + as_html(table[columns], ROWS) + more + (f"<details><summary>notes</summary><ul>{notes}</ul></details>" if notes else "") + "</div>")
+                + as_html(rows, ROWS) + more + (f"<details><summary>notes</summary><ul>{notes}</ul></details>" if notes else "") + "</div>")
 
 
 def is_choice(pointer: str) -> bool:
