@@ -348,6 +348,13 @@ class WhatIsKept(Case):
         self.assertEqual(seconds(None, trace="trace.json", cluster="cluster.json", schedule="wfbp"), first)
         self.assertEqual(seconds(), first)
 
+    def test_equal_calls_at_a_time_agree_on_one_entry(self):
+        program = "import syncopate as sy; r = sy.run('scalability', progress=False); print(len(r.table), len(r.about['points']))"
+        environment = os.environ | {"PYTHONPATH": str(ROOT / "analysis")}
+        processes = [subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, env=environment) for _ in range(2)]
+        self.assertEqual([process.communicate(timeout=300)[0] for process in processes], ["120 120\n"] * 2)
+        self.assertEqual([len(name) for name in self.kept()], [64])
+
     def test_another_program_is_another_call(self):
         calls = self.counting()
         sy.run("quickstart")
@@ -543,10 +550,14 @@ class ThePages(Case):
                 for cluster in ("25gbe", "100gbe", "200gbe")}
         self.assertEqual(best, {"25gbe": "fusion", "100gbe": "mg-wfbp", "200gbe": "mg-wfbp"})
         self.assertIn(f"compute {share['100gbe', 'mg-wfbp']} of the time with `mg-wfbp`, instead of {share['25gbe', 'fusion']} at best", answer)
-        self.assertIn(f"200 Gb/s add nothing: {share['200gbe', 'mg-wfbp']}", answer)
+        self.assertIn(f"200 Gb/s add next to nothing: {share['200gbe', 'mg-wfbp']}", answer)
         self.assertIn(f"161 times: {share['100gbe', 'wfbp']} with 100 Gb/s", answer)
         self.assertEqual({row["communications_per_iteration"] for row in rows if row["schedule"] == "wfbp"}, {"161"})
         enough = "".join(outputs[4][0]["data"]["text/plain"])
         self.assertRegex(enough, r"fusion +from +35\.\d+Gbps")
         self.assertRegex(enough, r"wfbp +nowhere")
         self.assertIn("`fusion` needs only 35 Gb/s for 90%", answer)
+        scenario = {**scenario, "cluster": "25gbe", "sweep": {"/schedule/name": ["wfbp", "mg-wfbp", "fusion"]}}
+        said = simctl("solve", "-", "--set", "/cluster/nodes=64", "--for", "/cluster/link/bandwidth", "--from", "10Gbps", "--to", "400Gbps",
+                      "--until", "efficiency >= 0.9", stdin=json.dumps(scenario)).stdout
+        self.assertEqual(said.count("nowhere"), 3)      # with TCP

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import json
@@ -91,15 +92,23 @@ def kept(words: Sequence[str], stdin: str, extra: Sequence[str], content: Any, c
             return Kept(said, place / "out", digest, Removed(place))
         about = {"format": FORMAT, "command": list(words), "out": hide(said.out, place), "err": hide(said.err, place)}
         (place / "call.json").write_text(json.dumps(about), encoding="utf-8")
-        shutil.rmtree(folder() / digest, ignore_errors=True)        # what is there cannot be read
-        try:
-            place.rename(folder() / digest)
-        except OSError:     # another process has been faster
-            return read(folder() / digest, digest) or Kept(said, place / "out", digest, Removed(place))
-        return read(folder() / digest, digest) or Kept(said, folder() / digest / "out", digest)
+        return settle(place, said, digest)
     except BaseException:
         shutil.rmtree(place, ignore_errors=True)
         raise
+
+
+def settle(place: Path, said: Said, digest: str) -> Kept:
+    """Gives a finished folder its name. Where another process has been faster, its folder stays, which others may be reading."""
+    for _ in range(2):
+        with contextlib.suppress(OSError):
+            place.rename(folder() / digest)
+        found = read(folder() / digest, digest)
+        if found:
+            shutil.rmtree(place, ignore_errors=True)        # where it is still there
+            return found
+        shutil.rmtree(folder() / digest, ignore_errors=True)        # what is there cannot be read
+    return Kept(said, place / "out", digest, Removed(place))
 
 
 def hide(text: str, place: Path) -> str:
