@@ -17,8 +17,10 @@ BROWSER_PACKAGES := chromium chromium-driver python3-selenium
 FUZZ_PACKAGES := clang libclang-rt-14-dev
 # The digits that records of dataflow are replayed on. Two more tasks, and some tests, take PyTorch where it is: python3-torch.
 ACCURACY_PACKAGES := python3-sklearn
+# What runs the tutorial notebook; runs show their progress with tqdm where it is.
+NOTEBOOK_PACKAGES := python3-nbconvert python3-ipykernel python3-tqdm
 # What only tests need.
-TEST_PACKAGES := libdnnl-dev parallel pypy3 libclang-rt-14-dev $(NETWORK_PACKAGES) $(BROWSER_PACKAGES) $(CHECK_PACKAGES) $(ACCURACY_PACKAGES) dpkg-dev file
+TEST_PACKAGES := libdnnl-dev parallel pypy3 libclang-rt-14-dev $(NETWORK_PACKAGES) $(BROWSER_PACKAGES) $(CHECK_PACKAGES) $(ACCURACY_PACKAGES) $(NOTEBOOK_PACKAGES) dpkg-dev file
 # clang-tidy of this version passes over the libraries' headers, which take the others most of the time.
 LINT_PACKAGES := $(PACKAGES) libdnnl-dev $(NETWORK_PACKAGES) clang-format clang-tidy-22 libomp-22-dev git
 

@@ -60,6 +60,12 @@ class Installation(unittest.TestCase):
             self.assertTrue(names)
             self.assertEqual({path.name for path in (self.prefix / "share/syncopate" / folder).glob("*.json")} & names, names)
 
+    def test_python_imports_the_package_and_it_takes_the_installed_simctl(self):
+        program = "import syncopate as sy; from syncopate.api import simctl; print(len(sy.run('quickstart', cache=False)), simctl.find())"
+        environment = {"PYTHONPATH": str(self.prefix / "lib/python3/dist-packages"), "PATH": "/nowhere", "HOME": str(self.folder), "PYTHONDONTWRITEBYTECODE": "1"}
+        done = subprocess.run(["/usr/bin/python3", "-c", program], cwd=self.elsewhere, env=environment, capture_output=True, text=True, check=False)
+        self.assertEqual((done.stdout, done.stderr), (f"6 {self.prefix.resolve()}/bin/simctl\n", ""))
+
     def test_the_page_programs_have_their_names(self):
         for program in ("syncopate-report", "syncopate-advice", "syncopate-papers", "syncopate-train"):
             self.assertIn(f"Usage: {program} ", self.run_installed(program, "--help")[0])

@@ -2,13 +2,28 @@
 
 
 class Failure(Exception):
+    """Something went wrong; the message says what, where, and what to do. `code` is the exit code of a program that fails so."""
+
     code = 1
+
+
+class UsageError(Failure):
+    """An option or keyword is wrong, or contradicts another."""
+
+    code = 2
 
 
 class InputError(Failure):
     """A file is missing or wrong. The message names the file, the place in it, the rule, what is there and the fix."""
 
     code = 3
+
+
+class SimulationError(Failure):
+    """Points could not be simulated. `result` has what could, or is None."""
+
+    code = 4
+    result: object = None
 
 
 class OutputError(Failure):

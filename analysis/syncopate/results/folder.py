@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy
 import pandas
 
 from syncopate.common.errors import InputError
@@ -50,12 +51,16 @@ def read_runs(folders):
         raise InputError(f"{error.filename}: cannot be read ({error.strerror}); check its permissions") from None
 
 
-def read_run(folder):
-    again = how_to_write(folder)
+def check_folder(folder):
     if folder.is_file():
         raise InputError(f"{folder}: is a file; name its folder, {folder.parent}")
     if not folder.is_dir():
         raise InputError(f"{folder}: no such folder; make it with: simctl run SCENARIO -o {folder}")
+
+
+def read_run(folder):
+    check_folder(folder)
+    again = how_to_write(folder)
     rows, swept = read_table(folder / "results.csv", again)
     about = read_about(folder / "results.json", again)
     check_same_points(folder, about, rows, again)
@@ -98,10 +103,13 @@ def read_table(path, again):
     for number, line in enumerate(body, 1):
         if len(line) != len(header):
             raise InputError(f"{path}: row {number}: expected {len(header)} cells, got {len(line)}; {again}")
-    cells = {name: [as_text(line[place]) for line in body] for place, name in enumerate(header)}
-    for name, column in COLUMNS.items():
-        if column.kind != "text":
-            cells[name] = [number_in(path, row, name, cell, again) for row, cell in enumerate(cells[name], 1)]
+    cells = dict(zip(header, zip(*body)))
+    for name, texts in cells.items():
+        if name in COLUMNS and COLUMNS[name].kind != "text":
+            found = numbers_in(COLUMNS[name].kind, texts)
+            cells[name] = [number_in(path, row, name, cell, again) for row, cell in enumerate(texts, 1)] if found is None else found
+        else:
+            cells[name] = [as_text(cell) for cell in texts]
     rows = pandas.DataFrame(cells, columns=header)
     check_rows(path, rows, again)
     return rows, [name for name in header if name.startswith("/")]
@@ -120,6 +128,26 @@ RULES = {
     "optional": ("a number >= 0 or nothing", lambda value: value >= 0),
     "number": ("a number >= 0", lambda value: value >= -1e-9),  # a difference of equal times may round below 0
 }
+
+
+LEAST = {"index": 0, "count": 1, "positive": 0, "signed": -math.inf, "optional": 0, "number": -1e-9}
+
+
+def numbers_in(kind, cells):
+    """What number_in gives for all cells of a column, ten times as fast; None where one of them may be wrong."""
+    try:
+        found = numpy.array([cell or "nan" for cell in cells] if kind == "optional" else cells).astype(float)
+    except ValueError:
+        return None
+    known = numpy.isfinite(found)
+    if known.sum() != (sum(map(bool, cells)) if kind == "optional" else len(cells)):
+        return None
+    values = found[known]
+    if (values < LEAST[kind]).any() or (values > 1e18).any() or (kind == "positive" and (values == 0).any()):
+        return None
+    if kind in ("index", "count"):
+        return found.astype(int) if (values == numpy.floor(values)).all() else None
+    return found if kind == "signed" else numpy.maximum(found, 0.0)
 
 
 def number_in(path, row, name, cell, again):

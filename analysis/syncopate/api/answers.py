@@ -1,0 +1,256 @@
+"""What commands answer: the program's words, what is in them as tables, and how a notebook shows them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Sequence
+
+from syncopate.common.errors import InputError
+from syncopate.common.wording import duration, plain
+
+if TYPE_CHECKING:
+    import pandas
+
+LEAST_SHOWN, MOST_SHOWN = 0.001, 10     # part of the iteration that a what-if saves; what-ifs
+# Jupyter sets formulas between dollars, also in names; these classes say not to.
+OPENING = '<div class="tex2jax_ignore mathjax_ignore">'
+
+
+def escaped(text: str) -> str:
+    import html
+    return html.escape(text)
+
+
+def preformatted(text: str) -> str:
+    return f"{OPENING}<pre>{escaped(text)}</pre></div>"
+
+
+def as_html(table: pandas.DataFrame, rows: int) -> str:
+    """The first rows of a table; every name stays text."""
+    return table.head(rows).to_html(index=False, escape=True, border=0, na_rep="", float_format=lambda value: plain(value, 4))
+
+
+class Answer:
+    """What a command said.
+
+    `text` is what the program printed, `tables` the tables in it as DataFrames of texts and numbers, `table` the first of them.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = text.strip("\n")
+
+    @property
+    def tables(self) -> list[pandas.DataFrame]:
+        return tables_of(self.text)
+
+    @property
+    def table(self) -> pandas.DataFrame:
+        """The first table. Raises InputError where the text has none."""
+        found = self.tables
+        if not found:
+            raise InputError("the program printed no table; see .text")
+        return found[0]
+
+    def __repr__(self) -> str:
+        return self.text
+
+    def _repr_html_(self) -> str:
+        return preformatted(self.text)
+
+
+class Solution(Answer):
+    """What `simctl solve` found.
+
+    `table` has a row for each point: the swept keys; `holds`: everywhere, nowhere, from, up to; the key's value from or up to which the condition
+    holds, as a scenario writes it; and the column's value there. The last two are empty where it holds everywhere or nowhere.
+    """
+
+    @property
+    def table(self) -> pandas.DataFrame:
+        import pandas
+        found = super().table
+        pointer, column = found.columns[-2:]
+        parts = found[pointer].astype(str).str.extract("^(?:(from|up to) )?(.*)$")
+        at = parts[0].notna()
+        found.insert(len(found.columns) - 2, "holds", parts[0].where(at, parts[1]))
+        found[pointer] = parts[1].where(at)
+        found[column] = pandas.to_numeric(found[column].where(at), errors="coerce")
+        return found
+
+
+class Made(dict):
+    """A file that a command made, as a dict: a trace or a cluster. It can be given to run() as `trace` or `cluster`.
+
+    `text` is what the program said. Written only where output= says so; save(path) writes it later.
+    """
+
+    def __init__(self, content: dict[str, Any], text: str) -> None:
+        super().__init__(content)
+        self.text = text.strip("\n")
+
+    def save(self, path: str | Path) -> Path:
+        """Writes the file, whole or not at all. Raises OutputError."""
+        from syncopate.common.writing import write
+        write(Path(path), (json.dumps(dict(self), indent=1, ensure_ascii=False) + "\n").encode())
+        return Path(path)
+
+    def __repr__(self) -> str:
+        return self.text
+
+    def _repr_html_(self) -> str:
+        return preformatted(self.text)
+
+
+class Calibration(Answer):
+    """What `simctl calibrate` found: `tables` are predictions by number of GPUs, and causes; `scenario` is what run() takes, a dict or a path."""
+
+    def __init__(self, text: str, scenario: dict[str, Any] | str) -> None:
+        super().__init__(text)
+        self.scenario = scenario
+
+
+class Advice(Answer):
+    """What `simctl advise` found: `data` is advice.json, `table` its candidates, `choice` the scenario of the choice or None; `folder` has the files."""
+
+    def __init__(self, text: str, folder: Path, holder: object) -> None:
+        from syncopate.common.reading import read_json
+        super().__init__(text)
+        self.folder, self._holder = folder, holder
+        again = "call advise again"
+        self.data = read_json(folder / "advice.json", again)
+        self.choice = read_json(folder / "choice.json", again) if (folder / "choice.json").exists() else None
+
+    @property
+    def table(self) -> pandas.DataFrame:
+        import pandas
+        return pandas.json_normalize(self.data["candidates"], max_level=0)
+
+
+class Explanation:
+    """Why a point takes as long as it does: `data` is explanation/1, with `against` where two points are compared.
+
+    `path` is the critical path: class, what, s (seconds), share of the iteration. `what_if`: factor, change, iteration_s, time_saved (a part of the
+    iteration), what saves most first; empty where two points are compared. What is shown adds up layers by phase; `path` has each.
+    """
+
+    def __init__(self, data: dict[str, Any], title: str) -> None:
+        self.data, self.title = data, title
+
+    @property
+    def path(self) -> pandas.DataFrame:
+        import pandas
+        found = pandas.DataFrame(self.data["path"], columns=["class", "what", "s"])
+        return found.assign(share=found["s"] / self.data["iteration_s"])
+
+    @property
+    def what_if(self) -> pandas.DataFrame:
+        import pandas
+        found = pandas.DataFrame(self.data.get("what_if", []))
+        return found.sort_values("time_saved", ascending=False, kind="stable", ignore_index=True) if "time_saved" in found else found
+
+    def shown(self) -> list[pandas.DataFrame]:
+        """The tables that people read."""
+        import pandas
+        own = by_phase(self.data["path"])
+        if "against" in self.data:
+            other = by_phase(self.data["against"]["path"])
+            keys = sorted({*own, *other}, key=lambda key: -abs(own.get(key, 0.0) - other.get(key, 0.0)))
+            rows = [(*key, own.get(key, 0.0), other.get(key, 0.0)) for key in keys]
+            rows.append(("iteration", "", self.data["iteration_s"], self.data["against"]["iteration_s"]))
+            return [pandas.DataFrame([(kind, what, duration(one), duration(two), f"{(two - one) * 1e3:+.3f} ms") for kind, what, one, two in rows],
+                                     columns=["critical path", "", f"point {self.data['point']}", f"point {self.data['against']['point']}", "difference"])]
+        path = pandas.DataFrame([(*key, duration(s), f"{100 * s / self.data['iteration_s']:.1f}%") for key, s in
+                                 sorted(own.items(), key=lambda one: -one[1])], columns=["critical path", "", "time", "share"])
+        whole = sorted(self.data.get("what_if", []), key=lambda one: -one.get("time_saved", 0))
+        saves = [(one["factor"], change_of(one["change"]), duration(one["iteration_s"]), f"{100 * one['time_saved']:.1f}%")
+                 for one in whole if one.get("time_saved", 0) >= LEAST_SHOWN][:MOST_SHOWN]
+        return [path] + [pandas.DataFrame(saves, columns=["what if", "", "iteration", "saves"])] * bool(saves)
+
+    def __repr__(self) -> str:
+        return "\n\n".join([self.title, *(table.to_string(index=False) for table in self.shown())])
+
+    def _repr_html_(self) -> str:
+        return f"{OPENING}<p>{escaped(self.title)}</p>{''.join(as_html(table, len(table)) for table in self.shown())}</div>"
+
+
+def by_phase(path: Sequence[dict[str, Any]]) -> dict[tuple[str, str], float]:
+    """{(class, what): seconds}, with the layers of a phase added up."""
+    found: dict[tuple[str, str], float] = {}
+    for piece in path:
+        key = (piece["class"], piece["what"].rpartition(".")[2] if piece["class"] == "compute" else piece["what"])
+        found[key] = found.get(key, 0.0) + piece["s"]
+    return found
+
+
+def change_of(change: Any) -> str:
+    return f"x {plain(change)}" if isinstance(change, (int, float)) else str(change)
+
+
+class Picture:
+    """A figure that shows itself in a notebook, without a display. `figure` is matplotlib's, `axes` its axes; save() writes a file."""
+
+    def __init__(self, figure: Any) -> None:
+        self.figure = figure
+
+    @property
+    def axes(self) -> Sequence[Any]:
+        return self.figure.axes
+
+    def save(self, path: str | Path) -> Path:
+        """Writes a png, svg or pdf, by the path's ending, whole or not at all. Raises OutputError, or UsageError for another ending."""
+        from syncopate.common.errors import UsageError
+        from syncopate.common.sheet import to_bytes
+        from syncopate.common.writing import write
+        kind = Path(path).suffix.removeprefix(".").lower()
+        if kind not in ("png", "svg", "pdf"):
+            raise UsageError(f"{path}: expected a name that ends in .png, .svg or .pdf")
+        write(Path(path), to_bytes(self.figure, kind))
+        return Path(path)
+
+    def _repr_png_(self) -> bytes:
+        from syncopate.common.sheet import to_bytes
+        return to_bytes(self.figure, "png", dpi=110)
+
+
+class Timeline(Picture):
+    """What happened in a point: shown as one iteration. `path` is the file for Perfetto (https://ui.perfetto.dev)."""
+
+    def __init__(self, figure: Any, path: Path, holder: object) -> None:
+        super().__init__(figure)
+        self.path, self._holder = path, holder
+
+    def __repr__(self) -> str:
+        return f"timeline {self.path}"
+
+
+def tables_of(text: str) -> list[pandas.DataFrame]:
+    """The tables that simctl prints: a header, a line of dashes as wide as the table, and rows until an empty line or one that is no row."""
+    lines = text.split("\n")
+    found = []
+    for place, line in enumerate(lines):
+        if place and line and set(line) == {"-"}:
+            rows = []
+            for row in lines[place + 1:]:
+                if not row or len(row) > len(line):
+                    break
+                rows.append(row)
+            found.append(table_of(lines[place - 1], rows, len(line)))
+    return found
+
+
+def table_of(header: str, rows: Sequence[str], width: int) -> pandas.DataFrame:
+    """Columns stand apart by two spaces or more in all lines; a place without a header belongs to the column before it."""
+    import pandas
+    lines = [line.ljust(width) for line in (header, *rows)]
+    blank = [all(line[place] == " " for line in lines) for place in range(width)]
+    starts = [0] + [place for place in range(2, width) if not blank[place] and blank[place - 1] and blank[place - 2]]
+    starts = [start for number, start in enumerate(starts) if number == 0 or header[start:(starts + [width])[number + 1]].strip()]
+    spans = list(zip(starts, starts[1:] + [width]))
+    cells = [[line[start:end].strip() for start, end in spans] for line in lines]
+    table = pandas.DataFrame(cells[1:], columns=cells[0])
+    for number in range(len(spans)):
+        column = pandas.to_numeric(table.iloc[:, number], errors="coerce")
+        if column.notna().any() and (column.notna() | (table.iloc[:, number] == "")).all():
+            table.isetitem(number, column)
+    return table
