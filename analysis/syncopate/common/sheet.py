@@ -94,7 +94,7 @@ class Sheet:
 
 def legend_columns(handles, width, size=7.5):
     """The most columns that fit; matplotlib fills them from top to bottom, each as wide as its widest entry."""
-    cells = [text_width(handle.get_label(), size) + 0.074 * size for handle in handles]
+    cells = [max(text_width(line, size) for line in handle.get_label().split("\n")) + 0.074 * size for handle in handles]
     for columns in dict.fromkeys(-(-len(cells) // rows) for rows in range(1, len(cells) + 1)):
         rows = -(-len(cells) // columns)
         long = len(cells) - columns * (rows - 1)      # so many columns have all the rows, the others one less
@@ -106,7 +106,8 @@ def legend_columns(handles, width, size=7.5):
 
 def legend_height(handles, width, size=7.5):
     """Inches that Sheet.legend takes on a sheet of that width."""
-    return 0.022 * size * -(-len(handles) // legend_columns(handles, width - 0.3, size))
+    lines = max(handle.get_label().count("\n") + 1 for handle in handles)
+    return 0.022 * size * lines * -(-len(handles) // legend_columns(handles, width - 0.3, size))
 
 
 def text_width(text, size, weight="normal"):

@@ -25,7 +25,6 @@ NAMES = 1.9                 # inches: names left of rows are wrapped to this wid
 MAX_SERIES = 24             # more lines or bars than this cannot be told apart
 SMALL = 6.0                 # points: notes below a figure
 FIXED = {"axes.titlesize": 8, "axes.titleweight": "normal", "axes.labelsize": 7.5, "legend.fontsize": 7}     # at a width that is given
-INTERVALS = {True: "Bands: 95% intervals of the mean.", False: "Whiskers: 95% intervals of the mean."}
 
 
 @dataclass(frozen=True)
@@ -95,7 +94,7 @@ def notes_height(notes, width, page):
 def iteration_time(frame, styles, notes, page=Page()):
     """Stacked bars: one small panel per setting and number of nodes, one bar per schedule."""
     with page.look():
-        frame, notes = prepared(measures.with_values(frame, "iteration_s"), notes, False)
+        frame, notes = prepared(measures.with_values(frame, "iteration_s"), notes)
         blocks = [(panel, rows, sorted(rows["nodes"].unique())) for panel, rows in frame.groupby("panel", sort=False)]
         one_each = all(len(nodes) == 1 for _, _, nodes in blocks)
         if one_each:
@@ -129,10 +128,10 @@ def iteration_time(frame, styles, notes, page=Page()):
         return sheet.figure
 
 
-def prepared(frame, notes, bands):
+def prepared(frame, notes):
     """(the rows that a figure shows, what it says of them)."""
     frame, cut = fewer(frame)
-    remarks = [INTERVALS[bands]] * bool(frame["low"].notna().any()) + [cut] * bool(cut)
+    remarks = [measures.INTERVALS] * bool(frame["low"].notna().any()) + [cut] * bool(cut)
     return frame, (notes[0], notes[1] + remarks)
 
 
@@ -186,8 +185,9 @@ def split_block(sheet, top, rows, cells, titles, labels, styles, body, factor, u
             name_rows(axes, names, styles, labels)
     rows_of_panels = -(-len(cells) // columns)
     span = columns * (width + gap) - gap
-    sheet.text(0.1 + label + span / 2, top + rows_of_panels * (body + ROW_GAP + above) - 0.02,
-               f"iteration time ({unit})" + ("" if shared else "; each panel has its own scale"),
+    text = f"iteration time ({unit})" + ("" if shared else "; each panel has its own scale")
+    room = text_width(text, 7.5) / 2 + 0.05
+    sheet.text(max(room, min(0.1 + label + span / 2, sheet.width - room)), top + rows_of_panels * (body + ROW_GAP + above) - 0.02, text,
                ha="center", fontsize=7.5)
 
 
@@ -223,7 +223,7 @@ def curves(frame, styles, notes, column, along=None, page=Page()):
     with page.look():
         along = along or measures.axis((), frame, measures.NODES)
         is_lines = along.numeric and frame.groupby("panel")["along"].nunique().max() > 1
-        frame, notes = prepared(measures.with_values(frame, column), notes, is_lines)
+        frame, notes = prepared(measures.with_values(frame, column), notes)
         panels = list(frame.groupby("panel", sort=False))
         names = [series for series in styles if series in set(frame["series"])]
         grouped = not is_lines and frame["along"].nunique() > 1
@@ -232,37 +232,41 @@ def curves(frame, styles, notes, column, along=None, page=Page()):
         labels = Names(rows_of, 7, page.names(full))
         label, factor = measures.measure(column, chart.finite(frame["y"]))
         limits = chart.range_of(frame, column, along)
-        left = 0.32 + chart.label_room(limits, factor) if is_lines else labels.width + (0.14 if grouped else 0.38)
+        left = 0.33 + chart.label_room(limits, factor) if is_lines else labels.width + (0.14 if grouped else 0.38)
         ends = [text_width(along.text(value), 7) / 2 for value in (min(frame["along"]), max(frame["along"]))] if is_lines else [0, 0]
         right, gap = max(0.12, ends[1]), max(0.22, sum(ends))
         columns = max(1, min({1: 1, 2: 2, 4: 2}.get(len(panels), 3), int((full - left) / 1.2)))
+        size = matplotlib.rcParams["axes.labelsize"]
+        width = (full - left - gap * (columns - 1) - right) / columns
+        beside = wrap(label, size, line_height(width, columns, page) + 0.1) if is_lines else [""]
+        left += 0.018 * size * (len(beside) - 1)
         width = (full - left - gap * (columns - 1) - right) / columns
         height = line_height(width, columns, page) if is_lines else bar_height(labels, names if grouped else [""]) * len(rows_of) + 0.1
         bare = len(panels) == 1 and page.width and not page.notes       # the caption has the title
         titles = [page.title_lines("" if bare else panel if is_lines or grouped else with_place(panel, rows, along), width + gap / 2) for panel, rows in panels]
         above = 0.08 + TITLE_LINE * max(map(len, titles))
-        pitch = above + height + 0.43
+        below_axis = wrap(along.label if is_lines else label, size, width)
+        pitch = above + height + 0.43 + 0.018 * size * (len(below_axis) - 1)
         handles = legend_of(frame, names, styles, column, along, page, is_lines, grouped)
-        size = matplotlib.rcParams["legend.fontsize"]
         below = 0.08 + -(-len(panels) // columns) * pitch
-        end = below + (legend_height(handles, full, size) if handles else 0) + 0.06
+        end = below + (legend_height(handles, full, matplotlib.rcParams["legend.fontsize"]) if handles else 0) + 0.06
         sheet = Sheet(full, end + notes_height(notes, full, page))
         for place, (_, rows) in enumerate(panels):
             row, number = divmod(place, columns)
             axes = sheet.axes(left + number * (width + gap), 0.08 + above + row * pitch, width, height)
             if is_lines:
                 chart.lines(axes, rows, names, styles, column, along, width, limits, factor, page.scale)
-                axes.set_ylabel(label if number == 0 else "")
+                axes.set_ylabel("\n".join(beside) if number == 0 else "")
                 axes.tick_params(labelleft=number == 0)
             else:
                 chart.bars(axes, chart.cells(rows, names, rows_of if grouped else None), styles, frame, column, width, factor, page.value(6.5))
                 axes.set_ylim(len(rows_of) - 0.4, -0.6)
-                axes.set_xlabel(label)
                 if number == 0:
                     name_rows(axes, list(rows_of), {} if grouped else styles, labels)
+            axes.set_xlabel("\n".join(below_axis))
             axes.set_title("\n".join(titles[place]))
         if handles:
-            sheet.legend(handles, below, size)
+            sheet.legend(handles, below, matplotlib.rcParams["legend.fontsize"])
         if page.notes:
             heading(sheet, notes, 0.1, end, SMALL)
         return sheet.figure
@@ -287,8 +291,13 @@ def with_place(panel, rows, along):
 
 def legend_of(frame, names, styles, column, along, page, is_lines, grouped):
     """What the legend names: series that nothing else names, and linear scaling."""
-    handles = [Line2D([], [], label=name, **chart.curve_style(index, styles[name], page.scale)) for index, name in enumerate(names)] if is_lines else \
-        [Patch(facecolor=styles[name].color, label=name) for name in names] if grouped else []
+    if is_lines:
+        handles = [Line2D([], [], label=name, **chart.curve_style(index, styles[name], page.scale)) for index, name in enumerate(names)]
+    else:
+        handles = [Patch(facecolor=styles[name].color, label=name) for name in names] if grouped else []
+    size = matplotlib.rcParams["legend.fontsize"]
+    for handle in handles:
+        handle.set_label("\n".join(wrap(handle.get_label(), size, (page.width or NARROW) - 0.4 - 0.074 * size)))
     reference = chart.ideal_of(frame, column, along if is_lines else None) is not None
     return [handle for handle in handles if handle.get_label()] + [reference_handle()] * reference
 

@@ -40,6 +40,8 @@ def check(parser, options):
     if given and (options.format == "html" or not options.output):
         parser.error(f"--{given[0]}: a page has none; write figures with -o PATH, --format pdf, png or svg" if options.output else
                      f"--{given[0]}: nothing to draw; name the figure with -o PATH")
+    if options.width is not None:
+        options.width = inches(parser, options.width)
     own = [name for name in ("y", "x", "series") if getattr(options, name) is not None]
     if options.y is not None and options.figure:
         parser.error("--figure, --y: choose one of them")
@@ -47,8 +49,6 @@ def check(parser, options):
         parser.error(f"--{own[0]}: --figure {options.figure} has bars for each schedule; use --y COLUMN instead of --figure")
     if options.format != "html" and ending == options.format and not own and not options.figure and not (options.output.endswith("/") or Path(options.output).is_dir()):
         parser.error(f"-o {options.output}: several figures; name one with --figure or --y, or a folder ({options.output}/)")
-    if options.width is not None:
-        options.width = inches(parser, options.width)
     if own and not options.figure and options.y is None:
         options.y = "iteration_s"
 
@@ -61,12 +61,12 @@ def inches(parser, text):
     return width
 
 
-def place(options, name, kind=None):
-    """Where a figure goes, or its table with `kind` "csv": FOLDER/name.kind for a folder, PREFIX-name.kind otherwise, or what -o names with its ending."""
-    output, kind = options.output, kind or options.format
+def place(options, name, kind):
+    """Where a figure or its table goes: FOLDER/name.kind for a folder, what -o names if that is one figure's name, PREFIX-name.kind otherwise."""
+    output = options.output
     if output.endswith("/") or Path(output).is_dir():
         return Path(output) / f"{name}.{kind}"
-    if output.endswith(f".{options.format}") and (options.figure or options.y):
+    if output.endswith(f".{options.format}") and (options.figure or options.y is not None):
         return Path(output).with_suffix(f".{kind}")
     return Path(f"{output}-{name}.{kind}")
 
@@ -79,8 +79,8 @@ def chosen_name(options):
 
 def chosen_rows(runs, options):
     """(rows, Axis) of a figure of a column over a swept key, with names by --x and --series."""
-    series = options.series and measures.known_pointer(runs, "--series", options.series)
-    pointer = measures.known_pointer(runs, "--x", options.x) if options.x else measures.default_axis(runs, labels.label(runs), series)
+    series = options.series if options.series is None else measures.known_pointer(runs, "--series", options.series)
+    pointer = measures.known_pointer(runs, "--x", options.x) if options.x is not None else measures.default_axis(runs, labels.label(runs), series)
     if pointer == series:
         raise InputError(f'--x, --series: expected different keys, got "{series}" for both')
     frame = labels.label_by(runs, pointer, series)

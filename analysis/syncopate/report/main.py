@@ -73,7 +73,7 @@ def make(options):
     is_page = bool(options.output) and options.format == "html"
     embedded, kinds = [], {}
     shown, remarks = [], []
-    if is_page or options.picture or (options.figure or "timeline") == "timeline" and not options.y:
+    if is_page or options.picture or (options.figure or "timeline") == "timeline" and options.y is None:
         most = tracks.most_slices(sum(len(run.timelines) for run in runs))
         shown, remarks = lanes.read_all(runs, frame, lambda file: embedded.append(tracks.tracks(file, most, kinds)) if is_page else None)
     explained = explanations.read_all(runs, frame) if is_page else []
@@ -108,41 +108,33 @@ def stills(options, runs, frame, looks, shown):
     from syncopate.common.sheet import to_bytes
     from syncopate.report import figures, timeline
     paper = figures.Page(options.width, options.notes != "off", options.font or "sans")
-    about = notes.of_figure(runs, frame)
-    said, made = list(about[1]), []
-
-    def add(name, figure, table, rows=None):
-        if rows is not None and rows["low"].notna().any() and INTERVALS not in said:
-            said.append(INTERVALS)
-        made.append((files.place(options, name), to_bytes(figure, options.format, font=paper.font)))
-        made.append((files.place(options, name, "csv"), table))
-
-    asked = [] if options.y else [options.figure] if options.figure else files.FIGURES
-    columns = {files.chosen_name(options): measures.known_column(runs, options.y)} if options.y else \
+    subject, remarks = notes.of_figure(runs, frame)
+    asked = [] if options.y is not None else [options.figure] if options.figure else files.FIGURES
+    columns = {files.chosen_name(options): measures.known_column(runs, options.y)} if options.y is not None else \
         {name: name for name in ("speedup", "efficiency") if name in asked}
+    drawn, missing, tables = {}, [], []
     if "iteration-time" in asked:
-        rows = figures.fewer(measures.with_values(frame, "iteration_s"))[0]
-        add("iteration-time", figures.iteration_time(frame, looks, about, paper), files.table(rows, looks, list(PARTS)))
-    if columns:
-        rows, along = files.chosen_rows(runs, options)
-        if options.cluster:
-            rows = of_cluster(rows, options.cluster)
-        its_looks = styles(rows)
+        tables.append(figures.fewer(measures.with_values(frame, "iteration_s"))[0])
+        drawn["iteration-time"] = figures.iteration_time(frame, looks, (subject, remarks), paper), files.table(tables[-1], looks, list(PARTS))
+    rows, along = files.chosen_rows(runs, options) if columns else (frame, None)
+    rows = of_cluster(rows, options.cluster) if options.cluster else rows
+    its_looks = styles(rows)
     for name, column in columns.items():
         gaps = files.left_out(runs, along.pointer, column)
-        shown_rows = measures.with_values(rows, column)
-        if shown_rows.empty:
-            raise InputError(f"--y: no point of this cluster has a number in {column}; leave --cluster out")
-        said += [text for text in gaps if text not in said]
-        add(name, figures.curves(rows, its_looks, (about[0], about[1] + gaps), column, along, paper), files.table(figures.fewer(shown_rows)[0], its_looks))
-    if "timeline" in asked:
-        if options.figure and not shown:
+        missing = distinct(missing + gaps)
+        tables.append(figures.fewer(measures.with_values(rows, column))[0])
+        if tables[-1].empty:
+            raise InputError(f"--y: no point of --cluster {options.cluster} has a number in {column}; leave --cluster out")
+        drawn[name] = figures.curves(rows, its_looks, (subject, remarks + gaps), column, along, paper), files.table(tables[-1], its_looks)
+    if "timeline" in asked and (shown or options.figure):
+        if not shown:
             raise InputError(f"--figure timeline: no timeline in {options.folders[0]}; run the scenario with --timeline")
-        if shown:
-            add("timeline", timeline.figure(shown, looks, about, paper), files.table_of_lanes(shown))
-    for text in said if not paper.notes else said[len(about[1]):]:
-        warn(COMMAND, f"not in the figures, for the caption: {text}" if not paper.notes else text)
-    return made
+        drawn["timeline"] = timeline.figure(shown, looks, (subject, remarks), paper), files.table_of_lanes(shown)
+    intervals = [measures.INTERVALS] * any(rows["low"].notna().any() for rows in tables)
+    for text in missing if paper.notes else [f"for the caption: {text}" for text in remarks + missing + intervals]:
+        warn(COMMAND, text)
+    return [(files.place(options, name, kind), content) for name, (figure, table) in drawn.items()
+            for kind, content in ((options.format, to_bytes(figure, options.format, font=paper.font)), ("csv", table))]
 
 
 def wide_picture(frame, looks, about, shown):

@@ -17,6 +17,7 @@ BOUNDS = {"iteration_s": ("iteration_low_s", "iteration_high_s"), "total_h": ("t
           "effective_time_ratio": ("effective_time_ratio_low", "effective_time_ratio_high")}
 INVERSE = {"throughput_samples_per_s", "speedup", "efficiency"}      # a constant / iteration_s
 LINEAR = {"epoch_s"}                                                 # a constant x iteration_s
+INTERVALS = "Bands and whiskers are 95% intervals of the mean."
 SEED = "/seed"
 LONG = 4        # digits from which on numbers with units are not given in a common one
 
@@ -90,9 +91,9 @@ def known_column(runs, column):
 
 def nearest(word, known):
     """The known names that look most like a word, as advice."""
-    inside = [name for name in known if word and word.strip("/") and word.strip("/") in name]
-    found = list(dict.fromkeys(inside + difflib.get_close_matches(word, known, 3, 0.5)))[:3] or known[:8]
-    return f"the nearest: {', '.join(found)}" if len(known) > 1 else f"there is only {known[0]}"
+    inside = [name for name in known if word.strip("/") and word.strip("/") in name]
+    found = (inside or difflib.get_close_matches(word, known, 3, 0.5))[:3] or known[:8]
+    return f"the nearest: {', '.join(found)}"
 
 
 def with_values(frame, column):

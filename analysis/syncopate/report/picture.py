@@ -28,7 +28,7 @@ def picture(frame, styles, notes, lanes):
     """The setting with the most timelines, else the first; without timelines, the split of the iteration time."""
     with look():
         matplotlib.rcParams.update(LARGE)
-        frame, notes = figures.prepared(measures.with_values(frame, "iteration_s"), notes, True)
+        frame, notes = figures.prepared(measures.with_values(frame, "iteration_s"), notes)
         panel, nodes, shown = chosen(frame, styles, lanes)
         rows = frame[frame["panel"] == panel]
         names = [series for series in styles if series in set(rows["series"])]
