@@ -38,6 +38,12 @@ def swept(values=SPEEDS, key="/cluster/link/bandwidth", schedules=None, half=0.0
     return rows
 
 
+def sizes(**how):
+    """swept() on 4 and on 8 nodes."""
+    return [{**one, "point": one["point"] + shift, "sweep": {**one["sweep"], "/cluster/nodes": nodes}}
+            for nodes, shift in ((4, 0), (8, 100)) for one in swept(nodes=nodes, **how)]
+
+
 def read_csv(path):
     return list(csv.DictReader(io.StringIO(path.read_text(encoding="utf-8"))))
 
@@ -90,7 +96,7 @@ class Widths(PaperFigures):
         widths = [(("--width", text), 2, f'--width: expected a length such as 3.3in, 84mm, 8.4cm or 240pt, from 2in to 30in, got "{text}"; see report.py --help')
                   for text in ("abc", "0", "0in", "3.3", "1e9", "1e9in", "1000000000in", "nanin", "infpt", "")]
         for words, expected, message in [
-                *widths, (("--width=-3in",), 2, '--width: expected a length such as 3.3in, 84mm, 8.4cm or 240pt, from 2in to 30in, got "-3in"; see report.py --help'),
+                *widths, (("--width=-3in",), 2, '--width: expected a length such as 3.3in, 84mm, 8.4cm or 240pt, from 2in to 30in, got "-3in"'),
                 (("--y", "samples_per_s"), 3, '--y: expected a column of results.csv with numbers, got "samples_per_s"; the nearest: throughput_samples_per_s'),
                 (("--y", "schedule"), 3, '--y: expected a column of results.csv with numbers, got "schedule"; the nearest: '),
                 (("--y", "cost"), 3, f'{out}/results.csv: column "cost": empty at every point; it is: '),
@@ -100,7 +106,7 @@ class Widths(PaperFigures):
                 (("--figure", "timeline"), 3, f"--figure timeline: no timeline in {out}; run the scenario with --timeline"),
                 (("--figure", "timeline", "--x", "/cluster/nodes"), 2, "--x: --figure timeline has bars for each schedule"),
                 (("--y", "speedup", "--format", "html"), 2, "--y: a page has none; write figures with"),
-                (("--font", "serif"), 2, f"-o {self.tmp}/figure.pdf: several figures; name one with --figure or --y, or a folder ({self.tmp}/figure.pdf/)")]:
+                (("--font", "serif"), 2, f"-o {self.tmp}/figure.pdf: several figures; name one with --figure or --y, or a folder ({self.tmp}/figure")]:
             with self.subTest(words):
                 code, text, error = run(out, "-o", self.tmp / "figure.pdf", *(("--figure", "speedup") if words[0].startswith("--width") else ()), *words)
                 self.assertEqual((code, text, error.count("\n")), (expected, "", 1), error)
@@ -151,7 +157,9 @@ class Values(PaperFigures):
 
     def test_bars_have_whiskers(self):
         rows = swept(("25Gbps",))
-        for column, low, high in (("iteration_s", 0.99, 1.02), ("speedup", 1 / 1.02, 1 / 0.99)):
+        for row in rows:
+            row["epoch_s"] = 100 * row["iteration_s"]
+        for column, low, high in (("iteration_s", 0.99, 1.02), ("epoch_s", 0.99, 1.02), ("speedup", 1 / 1.02, 1 / 0.99)):
             axes = self.figure(rows, column).axes[0]
             for one, name in zip((one for one in axes.containers if hasattr(one, "has_xerr")), SCHEDULES):
                 value = next(row for row in rows if row["schedule"] == name)[column] * (1000 if column == "iteration_s" else 1)
@@ -175,18 +183,22 @@ class Values(PaperFigures):
         table, _ = self.written(swept(), "--figure", "efficiency")
         self.assertEqual(sorted({float(row["x"]) for row in table}), [1e9, 2.5e10, 1e11])
         shown = dict(report.make(report.arguments([str(self.tmp / "out"), "-o", f"{self.tmp}/all/", "--format", "svg"])))
-        self.assertEqual(sorted(path.name for path in shown), sorted(f"{name}.{kind}" for name in ("iteration-time", "speedup", "efficiency") for kind in ("svg", "csv")))
+        names = [f"{name}.{kind}" for name in ("iteration-time", "speedup", "efficiency") for kind in ("svg", "csv")]
+        self.assertEqual(sorted(path.name for path in shown), sorted(names))
 
     def test_series_of_any_key_and_an_axis_of_names(self):
         table, _ = self.written(swept(), "--x", "/schedule/name", "--series", "/cluster/link/bandwidth")
         self.assertEqual([(row["x"], row["series"]) for row in table][:3], [("s-sgd", "100 Gb/s"), ("wfbp", "100 Gb/s"), ("mg-wfbp", "100 Gb/s")])
         axes = self.figure(swept(), pointer="/schedule/name", series="/cluster/link/bandwidth").axes[0]
         self.assertEqual(sum(len(one) for one in axes.containers if not hasattr(one, "has_xerr")), 9)
-        rows = [row for nodes, first in ((4, 0), (8, 9)) for row in [{**one, "point": one["point"] + first, "sweep": {**one["sweep"], "/cluster/nodes": nodes}}
-                                                                     for one in swept(nodes=nodes)]]
+        rows = sizes()
         table, _ = self.written(rows, "--x", "/cluster/nodes", "--series", "/cluster/link/bandwidth", "--y", "speedup")
         self.assertEqual({row["panel"] for row in table}, set(SCHEDULES))
         self.assertEqual([(row["x"], row["series"]) for row in table][:4], [("4", "100 Gb/s"), ("8", "100 Gb/s"), ("4", "1 Gb/s"), ("8", "1 Gb/s")])
+        samples.write(self.tmp / "again", rows)         # no two folders share a panel
+        self.assertEqual(run(self.tmp / "out", self.tmp / "again", "-o", self.tmp / "two.svg", "--x", "/schedule/name", "--series", "/cluster/nodes")[0], 0)
+        keys = [(row["x"], row["series"], row["panel"]) for row in read_csv(self.tmp / "two.csv")]
+        self.assertEqual((len(keys), len(set(keys))), (36, 36))
 
 
 class Labels(PaperFigures):
@@ -209,29 +221,29 @@ class Labels(PaperFigures):
         axes = self.figure(swept(schedules={"wfbp": 0.1, "mg-wfbp": 0.1, "s-sgd": 0.4}, half=0)).axes[0]
         FigureCanvasAgg(axes.figure).draw()
         tied = [style.SCHEDULES[name][0] for name in ("wfbp", "mg-wfbp")]
-        dashes = [one for one in axes.collections if one.get_zorder() == 5]
-        self.assertEqual([to_hex(one.get_color()[0]).upper() for one in dashes], 2 * tied)
-        for one, other in zip(dashes[::2], dashes[1::2]):
-            (first, (on, off)), (second, _) = one.get_linestyle()[0], other.get_linestyle()[0]
+        one, other = [dashes for dashes in axes.collections if dashes.get_zorder() == 5]
+        self.assertEqual([to_hex(dashes.get_color()[0]).upper() for dashes in (one, other)], tied)
+        self.assertEqual(len(one.get_segments()), 2)
+        for (first, (on, off)), (second, _) in zip(one.get_linestyle(), other.get_linestyle()):
             self.assertAlmostEqual(on, off)
             self.assertAlmostEqual(abs(first - second), on)         # one has its dashes in the other's gaps
-        marks = [one for one in axes.collections if one.get_label() == "_tied"]
-        self.assertEqual(len(marks), 6)
-        for one, other in zip(marks[::2], marks[1::2]):
-            places = [mark.get_offset_transform().transform(mark.get_offsets())[0] for mark in (one, other)]
-            self.assertGreater(math.dist(*places) * 72 / axes.figure.dpi, 2)
+        marks = [mark for mark in axes.collections if mark.get_label() == "_tied"]
+        places = [mark.get_offset_transform().transform(mark.get_offsets()) for mark in marks]
+        self.assertEqual([len(place) for place in places], [3, 3])
+        for pair in zip(*places):
+            self.assertGreater(math.dist(*pair) * 72 / axes.figure.dpi, 2)
         self.assertEqual({line.get_label(): line.get_markevery() for line in axes.lines}, {"wfbp": [], "mg-wfbp": [], "s-sgd": [0, 1, 2]})
 
     def test_nothing_written_overlaps_or_leaves_the_figure(self):
         crowd = {f"new-sgd-{number}-{'long-' * (number % 3)}name": 0.01 + 0.03 * number for number in range(9)}
         many = swept(("1Gbps", "10Gbps", "12Gbps", "25Gbps", "40Gbps", "100Gbps", "111Gbps", "1000Gbps"), schedules=crowd)
         hostile = swept(schedules={"</script><b>": 0.1, "$x_1$": 0.2, "ü" * 60: 0.3})
-        for rows in (many, hostile, swept(("25Gbps",), schedules=crowd), swept(("64KiB", "100MiB"), "/schedule/bucket")):
+        for rows in (many, hostile, swept(("25Gbps",), schedules=crowd), sizes(values=("100MiB", "10MiB", "64KiB"), key="/schedule/bucket")):
             key = list(rows[0]["sweep"])[0]
             out = samples.write(self.tmp / "out", rows)
             runs = read_runs([out])
             frame = labels.label_by(runs, key)
-            for page in (figures.Page(3.3, False, "serif"), figures.Page(2.0), figures.Page(), figures.Page(7.0, True, "serif")):
+            for page in (figures.Page(3.3, False, "serif"), figures.Page(2.0), figures.Page()):
                 about = notes.of_figure(runs, frame)
                 for column in ("efficiency", "throughput_samples_per_s"):
                     self.assert_readable(figures.curves(frame, style.styles(frame), about, column, measures.axis(runs, frame, key), page), page)
@@ -263,17 +275,22 @@ class Labels(PaperFigures):
         ends = {axes: (axes.get_xlim(), axes.get_ylim()) for axes in figure.axes}
         unseen = {label for axes, limits in ends.items() for axis, (low, high) in zip((axes.xaxis, axes.yaxis), limits)
                   for tick in axis.get_major_ticks() for label in (tick.label1, tick.label2)
-                  if not (tick.label1On if hasattr(tick, "label1On") else tick.label1.get_visible()) or not min(low, high) <= tick.get_loc() <= max(low, high)}
+                  if not tick.label1.get_visible() or not min(low, high) <= tick.get_loc() <= max(low, high)}
         for text in figure.findobj(Text):
             if text.get_visible() and text.get_text().strip() and text not in unseen:
                 boxes.append((text.get_window_extent(renderer), text.get_text()))
         width, height = figure.bbox.width, figure.bbox.height
         for box, text in boxes:
-            self.assertTrue(-0.5 <= box.x0 and box.x1 <= width + 0.5 and -0.5 <= box.y0 and box.y1 <= height + 0.5, f"{text!r} leaves the figure: {box} of {width} {height}")
+            inside = -0.5 <= box.x0 and box.x1 <= width + 0.5 and -0.5 <= box.y0 and box.y1 <= height + 0.5
+            self.assertTrue(inside, f"{text!r} leaves the figure: {box} of {width} {height}")
         for (one, first), (other, second) in itertools.combinations(boxes, 2):
             across = min(one.x1, other.x1) - max(one.x0, other.x0)
             down = min(one.y1, other.y1) - max(one.y0, other.y0)
             self.assertFalse(across > 1 and down > 2.5, f"{first!r} overlaps {second!r} by {across:.1f} x {down:.1f} pixels")
+
+    def test_the_legend_names_every_series(self):
+        figure = self.figure(swept(schedules={"_hidden": 0.1, "wfbp": 0.2}))
+        self.assertEqual([text.get_text().strip() for text in figure.legends[0].get_texts()], ["wfbp", "_hidden"])
 
     def test_the_serif_font_has_no_wrong_characters(self):
         with sheet.look("serif"):

@@ -86,6 +86,9 @@ class Sheet:
 
     def legend(self, handles, top, size=7.5):
         """A legend centred at `top`, in as few rows as fit."""
+        for handle in handles:
+            if handle.get_label().startswith("_"):      # matplotlib would leave it out
+                handle.set_label(f"\u2009{handle.get_label()}")
         self.figure.legend(
             handles=handles, ncol=legend_columns(handles, self.width - 0.3, size), loc="upper center", fontsize=size,
             bbox_to_anchor=(0.5, 1 - top / self.height), borderaxespad=0, borderpad=0, handlelength=2.6,

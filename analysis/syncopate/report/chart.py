@@ -17,8 +17,10 @@ READABLE = FuncFormatter(lambda value, _: plain(value))
 PAD = 2 ** 0.3              # beyond the first and the last point of a logarithmic axis
 WIDE = 8                    # a horizontal axis is logarithmic from this ratio of its ends on
 TALL = 20                   # so is a vertical one
+MANY = 12                   # numbers along an axis that not all have labels
 TIED = 1.2                  # points of a page: lines that are nearer lie upon each other
 DASH = 4.0                  # points of a page: the longest dash of such lines
+MARKED = 4.0                # points of a page: between two markers of a line, at least
 SPREAD = 15.0               # points of a page: from the first to the last of tied markers
 WHISKER = {"ecolor": style.INK, "elinewidth": 0.7, "capsize": 1.6, "capthick": 0.7, "fmt": "none", "zorder": 4}
 
@@ -110,10 +112,13 @@ def horizontal(axes, places, along, width):
 
 
 def ticks(axis, values, room, along):
-    """Labels at `values`, as far as they do not touch in `room` inches; where there are many, first those of powers of two."""
-    if len(values) > 12:
-        values = [value for value in values if value > 0 and math.log2(value).is_integer()] or values
+    """Labels at `values`, as far as they do not touch in `room` inches; where there are many, at round numbers."""
     ends = axis.axes.get_xlim()
+    if len(values) > MANY and axis.get_scale() == "log":
+        values = [value for value in values if math.log2(value * along.factor).is_integer()] or values
+    elif len(values) > MANY:
+        values = [tick / along.factor for tick in MaxNLocator(6, steps=[1, 2, 2.5, 5, 10]).tick_values(*(end * along.factor for end in ends))
+                  if ends[0] <= tick / along.factor <= ends[1]]
     where = math.log if axis.get_scale() == "log" else float
     at = {value: room * (where(value) - where(ends[0])) / (where(ends[1]) - where(ends[0])) for value in values}
     half = {value: text_width(along.text(value), rcParams["xtick.labelsize"]) / 2 + 0.035 for value in values}
@@ -165,53 +170,58 @@ def powers_between(low, high, base):
 
 
 def told_apart(axes, drawn):
-    """Where lines lie upon each other, their colours alternate along the line, and their markers stand side by side. Axes have their limits."""
+    """Where lines lie upon each other, their colours alternate along the line, and their markers stand side by side. Axes have their limits;
+    `drawn` has (line, x, y) of each."""
     to_points = axes.transData + axes.figure.dpi_scale_trans.inverted()
-    at = [[72 * to_points.transform(point) for point in zip(x, y)] for _, x, y in drawn]
-    tied = {}                       # (x, which of the heights there): the lines
-    spot = {}                       # (line, x): the same key
-    for x in {x for _, places, _ in drawn for x in places}:
-        here = sorted((at[number][places.index(x)][1], number) for number, (_, places, _) in enumerate(drawn) if x in places)
+    at = [dict(zip(x, (72 * to_points.transform(list(zip(x, y)))).tolist())) for _, x, y in drawn]
+    across = sorted({place[0] for places in at for place in places.values()})
+    room = min((two - one for one, two in zip(across, across[1:])), default=72)
+    dense = room < MARKED          # then not every point has a marker, and none moves
+    tied, spot = {}, {}            # {(x, which of the heights there): lines}; {(line, x): that key}
+    for x in {x for places in at for x in places}:
         group, last = 0, None
-        for height, number in here:
+        for height, number in sorted((places[x][1], number) for number, places in enumerate(at) if x in places):
             group += last is not None and height - last > TIED
             last = height
             tied.setdefault((x, group), []).append(number)
             spot[number, x] = x, group
-    segments = {}
-    for number, (line, places, _) in enumerate(drawn):
-        line.set_markevery([place for place, x in enumerate(places) if len(tied[spot[number, x]]) == 1])
-        for place, (one, two) in enumerate(zip(places, places[1:])):
-            segments.setdefault((spot[number, one], spot[number, two]), []).append((number, place))
-    for members in (sorted(members) for members in segments.values() if len(members) > 1):
-        alternate(axes, drawn, at, members)
-    for (x, _), members in tied.items():
-        if len(members) > 1:
-            side_by_side(axes, drawn, at, x, sorted(members))
+    shared = {}                    # {(one end, the other): (line, place of the segment)}
+    for number, (line, x, _) in enumerate(drawn):
+        line.set_markevery(slice(number % len(drawn), None, math.ceil(MARKED / room)) if dense else
+                           [place for place, one in enumerate(x) if len(tied[spot[number, one]]) == 1])
+        for place, (one, two) in enumerate(zip(x, x[1:])):
+            shared.setdefault((spot[number, one], spot[number, two]), []).append((number, place))
+    alternate(axes, drawn, at, [sorted(members) for members in shared.values() if len(members) > 1])
+    if not dense:
+        side_by_side(axes, drawn, [(x, sorted(members)) for (x, _), members in tied.items() if len(members) > 1], room)
 
 
-def alternate(axes, drawn, at, members):
-    """Dashes of every line of a segment that they share, one after the other."""
-    count = len(members)
-    for turn, (number, place) in enumerate(members):
+def alternate(axes, drawn, at, groups):
+    """Dashes of all lines of each group of segments that coincide, one after the other."""
+    found = {}
+    for members in groups:
+        for turn, (number, place) in enumerate(members):
+            line, x, y = drawn[number]
+            length = min(DASH, math.dist(at[number][x[place]], at[number][x[place + 1]]) / (2 * len(members))) / line.get_linewidth()
+            found.setdefault(number, []).append((list(zip(x, y))[place:place + 2], (-turn % len(members) * length, (length, (len(members) - 1) * length))))
+    for number, parts in sorted(found.items()):
+        line = drawn[number][0]       # matplotlib counts dashes in widths
+        axes.add_collection(LineCollection([segment for segment, _ in parts], colors=[line.get_color()], linewidths=[line.get_linewidth()],
+                                           linestyles=[dash for _, dash in parts], capstyle="butt", zorder=5), autolim=False)
+
+
+def side_by_side(axes, drawn, groups, room):
+    """Markers of the lines of each (x, lines) next to each other. `room`: points of a page from one x to the next."""
+    found = {}
+    for x, members in groups:
+        step = min(0.85 * max(drawn[number][0].get_markersize() for number in members), 0.7 * room / len(members), SPREAD / len(members))
+        for turn, number in enumerate(members):
+            found.setdefault((number, (turn - (len(members) - 1) / 2) * step), []).append(drawn[number][1].index(x))
+    for (number, shift), places in sorted(found.items()):
         line, x, y = drawn[number]
-        length = min(DASH, math.dist(at[number][place], at[number][place + 1]) / (2 * count))
-        width = line.get_linewidth()    # matplotlib counts dashes in widths
-        dash = ((count - turn) % count * length / width, (length / width, (count - 1) * length / width))
-        axes.add_collection(LineCollection([[(x[place], y[place]), (x[place + 1], y[place + 1])]], colors=[line.get_color()], linewidths=[width],
-                                           linestyles=[dash], capstyle="butt", zorder=5), autolim=False)
-
-
-def side_by_side(axes, drawn, at, x, members):
-    places = sorted(at[number][drawn[number][1].index(other)][0] for number in members for other in drawn[number][1])
-    here = at[members[0]][drawn[members[0]][1].index(x)][0]
-    room = min((abs(place - here) for place in places if abs(place - here) > 1e-6), default=72)
-    step = min(0.85 * max(drawn[number][0].get_markersize() for number in members), 0.7 * room / len(members), SPREAD / len(members))
-    for turn, number in enumerate(members):
-        line, places, y = drawn[number]
-        shift = ScaledTranslation((turn - (len(members) - 1) / 2) * step / 72, 0, axes.figure.dpi_scale_trans)
-        axes.scatter([x], [y[places.index(x)]], s=line.get_markersize() ** 2, marker=line.get_marker(), color=line.get_color(), edgecolors="white",
-                     linewidths=0.4, zorder=6, clip_on=False, transform=axes.transData + shift, label="_tied")
+        axes.scatter([x[place] for place in places], [y[place] for place in places], s=line.get_markersize() ** 2, marker=line.get_marker(),
+                     color=line.get_color(), edgecolors="white", linewidths=0.4, zorder=6, clip_on=False, label="_tied",
+                     transform=axes.transData + ScaledTranslation(shift / 72, 0, axes.figure.dpi_scale_trans))
 
 
 def cells(rows, names, groups=None):

@@ -47,7 +47,8 @@ def check(parser, options):
         parser.error("--figure, --y: choose one of them")
     if own and options.figure in ("iteration-time", "timeline"):
         parser.error(f"--{own[0]}: --figure {options.figure} has bars for each schedule; use --y COLUMN instead of --figure")
-    if options.format != "html" and ending == options.format and not own and not options.figure and not (options.output.endswith("/") or Path(options.output).is_dir()):
+    several = options.format != "html" and not own and not options.figure
+    if several and ending == options.format and not Path(options.output).is_dir():
         parser.error(f"-o {options.output}: several figures; name one with --figure or --y, or a folder ({options.output}/)")
     if own and not options.figure and options.y is None:
         options.y = "iteration_s"

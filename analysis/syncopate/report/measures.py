@@ -55,8 +55,7 @@ def axis(runs, frame, pointer):
     factor, shown = scaled(along, unit)
     if unit and any(len(plain(value * factor)) > LONG for value in along):
         return Axis(pointer, name, 1.0, unit, True, True)
-    unit = shown
-    return Axis(pointer, f"{name} ({unit})" if unit else name, factor, unit, True)
+    return Axis(pointer, f"{name} ({shown})" if shown else name, factor, shown, True)
 
 
 def default_axis(runs, frame, series=None):

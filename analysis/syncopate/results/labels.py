@@ -72,16 +72,15 @@ def label_by(runs, axis, series=None):
     swept = [[short(row[name]) if name in NAMES_OF_SCHEDULES else name_value(name, row[name], pointers) for name in others if name in row]
              for row in values]
     parts = [one + two for one, two in zip(place, swept)]
-    frame["place"], frame["setting"] = texts(place), texts(parts)
-    frame["choice"] = frame["schedule"] if apart else choices(frame, runs, values, frame["setting"])
+    chosen = [""] * len(frame) if apart else choices(frame, runs, values, texts(parts))
     if series:
-        frame["series"] = [value_text(series, cell) for cell in frame[series]] if series != NODES else [counted(nodes, "node") for nodes in frame["nodes"]]
-        parts = parts if apart else [one + [choice] for one, choice in zip(parts, frame["choice"])]
+        frame["series"] = [counted(nodes, "node") for nodes in frame["nodes"]] if series == NODES else [value_text(series, cell) for cell in frame[series]]
+        parts = [one + [choice] * bool(choice) for one, choice in zip(parts, chosen)]
     else:
-        frame["series"] = "" if axis in NAMES_OF_SCHEDULES else frame["choice"]
+        frame["series"] = ["" if axis in NAMES_OF_SCHEDULES else choice or schedule for choice, schedule in zip(chosen, frame["schedule"])]
+    frame["place"], frame["setting"], frame["choice"] = texts(place), texts(parts), frame["series"]
+    tell_apart(frame, runs, values, parts)
     frame["panel"] = varying(parts, texts(parts)) if len(set(texts(parts))) > 1 else frame["place"]
-    if len(runs) > 1 and frame.duplicated(["panel", "series", "along"]).any():
-        frame["panel"] = join(frame["panel"], [runs[run].folder.name for run in frame["run"]])
     return frame[ADDED + [name for name in frame.columns if name not in ADDED]]
 
 
@@ -92,7 +91,7 @@ def is_numeric(cells):
 
 
 def value_text(pointer, cell):
-    """A swept cell as a reader sees it: 25 Gb/s, 8 nodes, tau_max=2; None where the row has none."""
+    """A swept cell as a reader sees it: 25 Gb/s, tau_max=2, ring."""
     if not isinstance(cell, str):
         return "none"
     found = swept_quantity(cell)
