@@ -93,7 +93,7 @@ class Widths(PaperFigures):
 
     def test_bad_options(self):
         out = samples.write(self.tmp / "out", swept())
-        widths = [(("--width", text), 2, f'--width: expected a length such as 3.3in, 84mm, 8.4cm or 240pt, from 2in to 30in, got "{text}"; see report.py --help')
+        widths = [(("--width", text), 2, f'--width: expected a length such as 3.3in, 84mm, 8.4cm or 240pt, from 2in to 30in, got "{text}"; see')
                   for text in ("abc", "0", "0in", "3.3", "1e9", "1e9in", "1000000000in", "nanin", "infpt", "")]
         for words, expected, message in [
                 *widths, (("--width=-3in",), 2, '--width: expected a length such as 3.3in, 84mm, 8.4cm or 240pt, from 2in to 30in, got "-3in"'),

@@ -4,6 +4,7 @@ import math
 
 from matplotlib import rcParams
 from matplotlib.collections import LineCollection
+from matplotlib.patheffects import withStroke
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 from matplotlib.transforms import ScaledTranslation, blended_transform_factory
 
@@ -261,7 +262,9 @@ def whisker(axes, value, low, high, y):
     if math.isnan(low):
         return value
     high = min(high, axes.get_xlim()[1])
-    axes.errorbar([value], [y], xerr=[[max(0, value - low)], [max(0, high - value)]], **WHISKER)
+    drawn = axes.errorbar([value], [y], xerr=[[max(0, value - low)], [max(0, high - value)]], **WHISKER)
+    for part in (*drawn[1], *drawn[2]):
+        part.set_path_effects([withStroke(linewidth=1.5, foreground="white")])      # to be seen on a black bar
     return max(value, high)
 
 

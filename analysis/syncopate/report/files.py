@@ -48,7 +48,7 @@ def check(parser, options):
     if own and options.figure in ("iteration-time", "timeline"):
         parser.error(f"--{own[0]}: --figure {options.figure} has bars for each schedule; use --y COLUMN instead of --figure")
     several = options.format != "html" and not own and not options.figure
-    if several and ending == options.format and not Path(options.output).is_dir():
+    if several and options.output.endswith(f".{options.format}") and not Path(options.output).is_dir():
         parser.error(f"-o {options.output}: several figures; name one with --figure or --y, or a folder ({options.output}/)")
     if own and not options.figure and options.y is None:
         options.y = "iteration_s"

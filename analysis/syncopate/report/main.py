@@ -27,7 +27,8 @@ def arguments(argv):
     parser = Parser(COMMAND, description="Turn result folders into a report or into figures.", epilog=EXAMPLE)
     parser.add_argument("folders", nargs="+", metavar="DIR", help="a folder that simctl run wrote")
     parser.add_argument("-o", dest="output", metavar="PATH",
-                        help="the page to write, - for stdout; for figures, a folder (existing, or ending in /) or a prefix")
+                        help="the page to write, - for stdout; for figures, a folder (existing, or ending in /) or a prefix; "
+                                                             "for one figure, its name")
     parser.add_argument("--format", choices=["html", *files.KINDS],
                         help="html: one page (default); others: one file per figure, and a csv of what it shows")
     parser.add_argument("--picture", metavar="FILE.png", help="also write speedup, efficiency and one iteration as "
