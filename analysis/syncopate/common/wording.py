@@ -75,6 +75,16 @@ def prefixed(value, unit):
     return f"{significant(value / 1e15)} P{unit}"
 
 
+SCALES = {"b/s": [(10.0 ** -power, f"{prefix}b/s") for power, prefix in ((0, ""), (3, "k"), (6, "M"), (9, "G"), (12, "T"))],
+          "B": [(1 / factor, f"{prefix}B") for prefix, factor in PREFIXES.items()],
+          "s": [(1e9, "ns"), (1e6, "µs"), (1e3, "ms"), (1.0, "s")]}
+
+
+def scaled(values, unit):
+    """(factor, unit) with which numbers in b/s, B or s are the shortest to read: (1e-9, "Gb/s") for 1e10, 2.5e10 and 1e11."""
+    return min(SCALES.get(unit, [(1.0, unit)]), key=lambda scale: sum(len(plain(value * scale[0])) for value in values))
+
+
 def quantity(value):
     """(number, unit) of what a scenario gives: 5 or "1Gbps" or "50us", in b/s, B or s; None where it is no number."""
     if isinstance(value, (int, float)) and not isinstance(value, bool):

@@ -9,6 +9,7 @@ from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
 from syncopate.common import style
 from syncopate.common.sheet import NARROW, WIDTH, Sheet, legend_height, look, wrap
 from syncopate.report import figures
+from syncopate.report.chart import PLAIN, line_style
 
 HEIGHT = 2.1    # inches of a panel
 
@@ -66,7 +67,7 @@ def lines(axes, panel):
     if "x" in panel.log:
         axes.set_xscale("log")
     for index, series in enumerate(panel.series):
-        marks = figures.line_style(index, count, series.look) | ({"linestyle": ""} if panel.points else {})
+        marks = line_style(index, count, series.look) | ({"linestyle": ""} if panel.points else {})
         axes.plot(series.x, series.y, label=series.name, **marks)
         if series.published:
             axes.plot(*zip(*series.published), **published_style(series.look))
@@ -81,7 +82,7 @@ def lines(axes, panel):
 def vertical(axes, panel):
     if "y" in panel.log:
         axes.set_yscale("log")
-        axes.yaxis.set_major_formatter(figures.PLAIN)
+        axes.yaxis.set_major_formatter(PLAIN)
         axes.yaxis.set_minor_locator(NullLocator())
     else:
         axes.set_ylim(0, 1.06 * max(value for series in panel.series for value in series.y + [y for _, y in series.published]))
@@ -114,7 +115,7 @@ def legend(panel):
         if panel.bars:
             yield Patch(facecolor=series.look.color, label=series.name)
         else:
-            yield Line2D([], [], label=series.name, **figures.line_style(index, len(panel.series), series.look))
+            yield Line2D([], [], label=series.name, **line_style(index, len(panel.series), series.look))
     if any(series.published for series in panel.series):
         shown = style.Style(style.INK, "D" if panel.bars else "o", style.SOLID)
         yield Line2D([], [], **{**published_style(shown, panel.bars), "label": "published"})

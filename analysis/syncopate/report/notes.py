@@ -1,6 +1,7 @@
 """What every figure and page must say of its data: what was simulated, what is synthetic, what is missing."""
 
 import json
+import re
 
 from syncopate.common.wording import counted, distinct, plain
 
@@ -75,6 +76,15 @@ def disturbed(run):
 
 def number(value):
     return plain(value) if isinstance(value, (int, float)) else str(value)
+
+
+def of_figure(runs, frame):
+    """(subject, warnings) as a figure has them: of sentences that differ in numbers alone, the first."""
+    alike = {}
+    for text in warnings(runs):
+        alike.setdefault(re.sub(r"\d+(\.\d+)?", "0", text), []).append(text)
+    return subject(runs, frame), [texts[0] + (" Likewise, with other numbers, at other points." if len(texts) > 1 else "")
+                                  for texts in alike.values()]
 
 
 def warnings(runs):

@@ -10,7 +10,7 @@ from matplotlib.ticker import MaxNLocator
 from syncopate.common import style
 from syncopate.common.sheet import Names, Sheet, legend_height, look, wrap
 from syncopate.common.wording import counted, time_axis
-from syncopate.report import figures, timeline
+from syncopate.report import chart, figures, measures, timeline
 
 WIDTH, TEXT = 9.0, 8.6      # inches, points
 NAMES = 2.2                 # inches: names left of rows are wrapped to this width
@@ -28,8 +28,7 @@ def picture(frame, styles, notes, lanes):
     """The setting with the most timelines, else the first; without timelines, the split of the iteration time."""
     with look():
         matplotlib.rcParams.update(LARGE)
-        frame, cut = figures.fewer(frame)
-        notes = (notes[0], notes[1] + [cut] * bool(cut))
+        frame, notes = figures.prepared(measures.with_values(frame, "iteration_s"), notes)
         panel, nodes, shown = chosen(frame, styles, lanes)
         rows = frame[frame["panel"] == panel]
         names = [series for series in styles if series in set(rows["series"])]
@@ -75,11 +74,15 @@ def scaling_row(sheet, top, height, rows, labels, styles, bars):
             ("speedup", "speedup over one worker", "Speedup"),
             ("efficiency", "efficiency (speedup / workers)", "Efficiency"))):
         axes = sheet.axes(indent + place * (width + gap), top, width, height)
+        rows, along = measures.with_values(rows, column), measures.axis((), rows, measures.NODES)
         if bars:
-            figures.scaling_bars(axes, rows, labels, styles, column, rows, place == 0, TEXT)
+            chart.bars(axes, chart.cells(rows, list(labels.texts)), styles, rows, column, width, size=TEXT)
+            axes.set_ylim(len(labels.texts) - 0.4, -0.6)
             axes.set_xlabel(label)
+            if place == 0:
+                figures.name_rows(axes, list(labels.texts), styles, labels, TEXT)
         else:
-            figures.scaling_lines(axes, rows, list(labels.texts), styles, column, width, figures.limits(rows, column))
+            chart.lines(axes, rows, list(labels.texts), styles, column, along, width, chart.range_of(rows, column, along))
             axes.set_ylabel(label)
         axes.set_title(title)
 
@@ -87,10 +90,10 @@ def scaling_row(sheet, top, height, rows, labels, styles, bars):
 def split(axes, rows, labels, styles):
     names = list(labels.texts)
     factor, unit = time_axis(rows["iteration_s"].max())
-    figures.split_bars(axes, rows, names, factor, TEXT)
     nodes = rows["nodes"].iloc[0]
     axes.set_title(f"Iteration time on {counted(nodes, 'node')}")
-    axes.set_xlim(0, rows["iteration_s"].max() * factor)
+    axes.set_xlim(0, max(rows["iteration_s"].max(), *chart.finite(rows["high"]), 0) * factor)
+    figures.split_bars(axes, rows, names, factor, TEXT)
     axes.set_ylim(len(names) - 0.45, -0.55)
     axes.xaxis.set_major_locator(MaxNLocator(8, steps=[1, 2, 2.5, 5, 10]))
     axes.set_yticks([])

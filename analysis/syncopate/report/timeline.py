@@ -1,41 +1,46 @@
 """The figure that compares one iteration of schedules on one time axis."""
 
+import matplotlib
 from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from syncopate.common import style
-from syncopate.common.sheet import WIDTH, Names, Sheet, legend_height, look, wrap
+from syncopate.common.sheet import WIDTH, Names, Sheet, legend_height
 from syncopate.common.wording import counted, duration, time_axis
-from syncopate.report.figures import NAMES, TITLE_LINE, heading, heading_height, name_rows
+from syncopate.report.chart import name_rows
+from syncopate.report.figures import SMALL, TITLE_LINE, Page, heading, notes_height
 from syncopate.report.lanes import PHASES
 
 CHANNEL = (style.PURPLE, "#94497A")   # successive messages alternate
 OTHER = "#E3DCE1"                     # a message of another iteration
 
 
-def figure(lanes, styles, notes):
+def figure(lanes, styles, notes, page=Page()):
     """A panel per setting and size; in it, per schedule, a compute lane above a communication lane."""
-    with look():
+    with page.look():
+        full = page.width or WIDTH
         groups = grouped(lanes, styles)
-        names = Names([one.series for one in lanes], 7, NAMES)
+        names = Names([one.series for one in lanes], 7, page.names(full))
         left = names.width + 0.38
         handles = legend_handles(lanes)
-        head = heading_height(notes, WIDTH)
         lane = max(0.34, names.row)
-        titles = {(panel, nodes): wrap(f"{panel}, {counted(nodes, 'node')}{shown_worker(group)}", 8.5,
-                                       WIDTH - left - 0.1, "bold") for (panel, nodes), group in groups.items()}
-        heights = [lane * len(group) + 0.08 for group in groups.values()]
+        titles = {(panel, nodes): page.title_lines(f"{panel}, {counted(nodes, 'node')}{shown_worker(group)}", full - left - 0.1)
+                  for (panel, nodes), group in groups.items()}
+        pitches = [lane * len(group) + 0.08 + 0.66 for group in groups.values()]
         above = sum(TITLE_LINE * (len(title) - 1) for title in titles.values())
-        sheet = Sheet(WIDTH, head + sum(heights) + above + 0.66 * len(groups) + legend_height(handles, WIDTH) + 0.1)
-        heading(sheet, notes, 0.1)
-        top = head
-        for key, height in zip(groups, heights):
+        size = matplotlib.rcParams["legend.fontsize"]
+        below = 0.08 + sum(pitches) + above + legend_height(handles, full, size) + 0.1
+        sheet = Sheet(full, below + notes_height(notes, full, page))
+        top = 0.08
+        for key, pitch in zip(groups, pitches):
             top += TITLE_LINE * (len(titles[key]) - 1)
-            axes = sheet.axes(left, top + 0.22, WIDTH - left - 0.75, height)
+            axes = sheet.axes(left, top + 0.22, full - left - 0.75, pitch - 0.66)
             draw(axes, groups[key], styles, names)
             axes.set_title("\n".join(titles[key]))
-            top += height + 0.66
-        sheet.legend(handles, top)
+            top += pitch
+        sheet.legend(handles, top, size)
+        if page.notes:
+            heading(sheet, notes, 0.1, below, SMALL)
         return sheet.figure
 
 
@@ -70,6 +75,11 @@ def legend_handles(lanes):
     return handles
 
 
+def room_for(axes):
+    """How many labels the time axis has room for."""
+    return max(2, min(8, int(axes.get_position().width * axes.figure.get_figwidth() / 0.4)))
+
+
 def draw(axes, lanes, styles, names, size=7):
     """Lanes from top to bottom on one time axis that starts with the iteration."""
     longest = max(one.length for one in lanes)
@@ -89,7 +99,7 @@ def draw(axes, lanes, styles, names, size=7):
     axes.set_ylim(len(lanes) - 0.5, -0.55)
     axes.set_yticks([])
     axes.spines["left"].set_visible(False)
-    axes.xaxis.set_major_locator(MaxNLocator(8, steps=[1, 2, 2.5, 5, 10]))
+    axes.xaxis.set_major_locator(MaxNLocator(room_for(axes), steps=[1, 2, 2.5, 5, 10]))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axes.set_xlabel(f"time since the start of the iteration ({unit})")
     axes.grid(axis="x")

@@ -12,10 +12,11 @@ from pathlib import PurePath
 
 import pandas
 
-from syncopate.common.wording import counted, parse, plain, swept_quantity
+from syncopate.common.wording import counted, parse, plain, scaled, swept_quantity
 
 NODES = "/cluster/nodes"
 SHOWN_BY_COLUMNS = {"/cluster", "/cluster/name", "/cluster/nodes", "/trace", "/schedule", "/schedule/name"}
+NAMES_OF_SCHEDULES = {"/schedule", "/schedule/name"}
 ADDED = ["run", "along", "place", "setting", "choice", "panel", "series"]
 
 
@@ -47,6 +48,58 @@ def label(runs, axis=NODES):
         extra = [text or choice for text, choice in zip(texts(swept), frame["choice"])]
         frame["series"] = varying(swept, extra)
     return frame[ADDED + [name for name in frame.columns if name not in ADDED]]
+
+
+def label_by(runs, axis, series=None):
+    """Like label(), for a figure over the swept pointer `axis`, whose values may be no numbers (then `along` has texts), with a series per
+    value of the swept pointer `series`, or per choice. What neither tells apart tells panels apart."""
+    frame = pandas.concat([run.rows.assign(run=number) for number, run in enumerate(runs)], ignore_index=True)
+    pointers = [name for name in frame.columns if name.startswith("/")]
+    choosing = [name for name in pointers if is_choice(name)]
+    numeric = axis == NODES or is_numeric(frame[axis])
+    if numeric and axis not in choosing and (series is None or [series] == choosing):
+        return label(runs, axis)
+    if axis in choosing and series is None:
+        series = next((name for name in choosing if name in NAMES_OF_SCHEDULES - {axis}), None)
+    apart = axis in choosing or series in choosing      # then every other swept key of a choice stands by itself
+    frame = frame[frame["nodes" if axis == NODES else axis].notna()]
+    frame = frame.assign(along=frame["nodes"] if axis == NODES else [number(cell) if numeric else value_text(axis, cell) for cell in frame[axis]])
+    frame = without_repeats(frame).reset_index(drop=True)
+    values = [{name: parse(cell) for name, cell in row.items() if isinstance(cell, str)} for row in records(frame, pointers)]
+    place = places(frame, NODES not in (axis, series) and frame["nodes"].nunique() > 1)
+    others = [name for name in pointers if name not in (axis, series) and name not in SHOWN_BY_COLUMNS - (NAMES_OF_SCHEDULES if apart else set())
+              and (apart or name not in choosing)]
+    swept = [[short(row[name]) if name in NAMES_OF_SCHEDULES else name_value(name, row[name], pointers) for name in others if name in row]
+             for row in values]
+    parts = [one + two for one, two in zip(place, swept)]
+    chosen = [""] * len(frame) if apart else choices(frame, runs, values, texts(parts))
+    if series:
+        frame["series"] = [counted(nodes, "node") for nodes in frame["nodes"]] if series == NODES else [value_text(series, cell) for cell in frame[series]]
+        parts = [one + [choice] * bool(choice) for one, choice in zip(parts, chosen)]
+    else:
+        frame["series"] = ["" if axis in NAMES_OF_SCHEDULES else choice or schedule for choice, schedule in zip(chosen, frame["schedule"])]
+    frame["place"], frame["setting"], frame["choice"] = texts(place), texts(parts), frame["series"]
+    tell_apart(frame, runs, values, parts)
+    frame["panel"] = varying(parts, texts(parts)) if len(set(texts(parts))) > 1 else frame["place"]
+    return frame[ADDED + [name for name in frame.columns if name not in ADDED]]
+
+
+def is_numeric(cells):
+    """Whether all swept cells that there are have numbers of one unit."""
+    found = {swept_quantity(cell) for cell in cells if isinstance(cell, str)}
+    return bool(found) and None not in found and len({unit for _, unit in found}) == 1
+
+
+def value_text(pointer, cell):
+    """A swept cell as a reader sees it: 25 Gb/s, tau_max=2, ring."""
+    if not isinstance(cell, str):
+        return "none"
+    found = swept_quantity(cell)
+    if found is None:
+        return short(parse(cell))
+    value, unit = found
+    factor, unit = scaled([value], unit)
+    return f"{plain(value * factor)} {unit}" if unit else f"{last_word(pointer)}={plain(value)}"
 
 
 def without_repeats(frame):
