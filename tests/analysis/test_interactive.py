@@ -333,9 +333,9 @@ class TimelineAndExplanation(Browser):
         key = self.find("#timeline-key")
         self.assertIn("critical path", key.text)
         colors = {one["name"]: one["color"] for one in self.script("return syncopate.data.slack")}
-        self.assertIn(style.PURPLE.lower(), self.fills(), "messages")
+        self.assertIn(style.MESSAGE.lower(), self.fills(), "messages")
         self.find("#timeline-slack").click()
-        self.assertNotIn(style.PURPLE.lower(), self.fills())
+        self.assertNotIn(style.MESSAGE.lower(), self.fills())
         self.assertEqual(key.text.split("\n"), list(colors))
         self.assertIn(colors["no slack"], self.fills(), "a layer")
         self.assertIn(colors["below 10%"], self.fills(), f"2.5 ms of {self.rows[0]['iteration_s']} s")

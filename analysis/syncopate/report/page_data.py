@@ -10,15 +10,14 @@ from syncopate.web import theme
 from syncopate.web.embedded import column, rounded
 
 CLASSES = {      # of a critical path, in the order of its bar
-    "compute": style.BLUE, "update": style.GREEN, "compression": style.MOSS, "latency": style.SKY, "transfer": style.ORANGE,
-    "reduce": style.BROWN, "host": style.GREY, "server": style.PURPLE, "queue": style.MAGENTA, "straggler": style.CRIMSON,
-    "jitter": style.VIOLET, "overlap_slowdown": style.OLIVE, "pause": style.BLACK,
+    "compute": style.COMPUTE, "update": style.UPDATE, "compression": "#A0D070", "latency": "#E8D088", "transfer": style.COMMUNICATION,
+    "reduce": "#A05858", "host": "#887058", "server": "#8870B8", "queue": "#584088", "straggler": "#704040",
+    "jitter": "#D088E8", "overlap_slowdown": "#708858", "pause": "#585840",
 }
 PHASES = {kind: theme.colors(color) | {"name": name} for kind, (name, color) in COMPUTING.items()} | {
-    "collective": theme.colors(style.PURPLE) | {"name": "message"}, "critical": theme.colors(style.VERMILLION) | {"name": "critical path"}}
+    "collective": theme.colors(style.MESSAGE) | {"name": "message"}, "critical": theme.colors(style.INK) | {"name": "critical path"}}
 SLACK = [{"name": name, "most": most, **theme.colors(color)} for name, most, color in (
-    ("no slack", 0.0, style.VERMILLION), ("slack below 1% of an iteration", 0.01, style.ORANGE), ("below 10%", 0.1, style.SKY),
-    ("more", 1.0, style.lighter(style.SKY, 0.6)))]
+    ("no slack", 0.0, "#882810"), ("slack below 1% of an iteration", 0.01, "#D08840"), ("below 10%", 0.1, "#E8B870"), ("more", 1.0, "#E8D0A0"))]
 
 # Of the table of all points: documented columns that say the same as a swept key, and those that stand in the short table.
 REPEATED = {"/cluster": "cluster", "/cluster/name": "cluster", "/cluster/nodes": "nodes", "/schedule/name": "schedule",

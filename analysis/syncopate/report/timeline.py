@@ -9,7 +9,7 @@ from syncopate.common.wording import counted, duration, time_axis
 from syncopate.report.figures import NAMES, TITLE_LINE, heading, heading_height, name_rows
 from syncopate.report.lanes import PHASES
 
-CHANNEL = (style.PURPLE, "#94497A")   # successive messages alternate
+CHANNEL = (style.MESSAGE, "#8E74AC")   # successive messages alternate
 OTHER = "#E3DCE1"                     # a message of another iteration
 
 
