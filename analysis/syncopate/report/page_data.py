@@ -5,7 +5,7 @@ from syncopate.common.wording import counted, parse
 from syncopate.report.axes import axes
 from syncopate.report.lanes import PHASES as COMPUTING
 from syncopate.results.columns import COLUMNS
-from syncopate.results.labels import short
+from syncopate.results.labels import said, short
 from syncopate.web import theme
 from syncopate.web.embedded import column, rounded
 
@@ -23,7 +23,7 @@ SLACK = [{"name": name, "most": most, **theme.colors(color)} for name, most, col
 REPEATED = {"/cluster": "cluster", "/cluster/name": "cluster", "/cluster/nodes": "nodes", "/schedule/name": "schedule",
             "/all_reduce": "all_reduce", "/all_reduce/name": "all_reduce", "/fidelity": "fidelity"}
 ALWAYS = {"schedule", "nodes", "iteration_s", "compute_s", "wait_s", "exposed_communication_s", "speedup", "efficiency"}
-WHERE_ANY = {"iteration_low_s", "iteration_high_s", "staleness_mean", "total_h"}
+WHERE_ANY = {"iteration_low_s", "iteration_high_s", "staleness_mean", "total_h", "cost"}
 WHERE_DIFFERENT = {"model", "cluster", "all_reduce", "fidelity", "batch"}
 
 
@@ -36,20 +36,38 @@ def page_data(runs, frame, tracks, kinds, explained):
         "parts": [{"column": name, "name": text, **theme.colors(color)} for name, (text, color) in style.PARTS.items()],
         "phases": PHASES,
         "slack": SLACK,
+        "heat": [theme.heat(step / 20) for step in range(21)],
         "kinds": list(kinds),
         "timelines": [one | {"name": name_of(frame, one["run"], one["point"])} for one in tracks],
         "classes": [{"name": name, **theme.colors(color)} for name, color in CLASSES.items()],
+        "best": {"timeline": fastest(frame, [(one["run"], one["point"]) for one in tracks]),
+                 "explanation": fastest(frame, [(one.row["run"], one.row["point"]) for one in explained])},
         "explanations": [explanation(frame, one, texts) for one in explained],
         "texts": list(texts),
     }
 
 
+def fastest(frame, points):
+    """The place of the fastest of these points, (run, point) each; 0 where there is none."""
+    seconds = dict(zip(zip(frame["run"], frame["point"]), frame["iteration_s"]))
+    return min(range(len(points)), key=lambda place: seconds[points[place]], default=0)
+
+
 def columns(runs, frame):
     """The columns of the table of all points, with the values of results.csv unrounded."""
     names = [column("scenario", [runs[run].name for run in frame["run"]], is_text=True)] if len(runs) > 1 else []
-    swept = [column(name, frame[name], is_text=True) for name in frame.columns if name.startswith("/") and not repeats(frame, name)]
-    documented = [column(name, frame[name], one.unit, one.kind == "text", is_brief(frame, name)) for name, one in COLUMNS.items() if name != "point"]
-    return [*names, column("point", frame["point"]), *swept, *documented]
+    pointers = [name for name in frame.columns if name.startswith("/")]
+    first = {name if not repeats(frame, name) else REPEATED[name] for name in pointers}
+    swept = [with_words(column(name, frame[name], is_text=True), said(name, pointers)) for name in pointers if not repeats(frame, name)]
+    documented = [column(name, frame[name], one.unit, one.kind == "text", (is_brief(frame, name) or name in first) and f"/{name}" not in first) for name, one in COLUMNS.items()
+                  if name != "point"]
+    return [one | {"first": one["name"] in first or one["name"] == "scenario", "priced": one["name"] == "cost"}
+            for one in (*names, column("point", frame["point"]), *swept, *documented)]
+
+
+def with_words(swept, head):
+    """A swept column with its name and its texts as people say them."""
+    return swept | {"head": head, "said_texts": [short(parse(text)) for text in swept["texts"]]}
 
 
 def is_brief(frame, name):
