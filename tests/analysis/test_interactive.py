@@ -8,10 +8,12 @@ import unittest
 from unittest import mock
 
 from browser import Browser
+from pages import run
 
 import samples
 from syncopate.common import style
 from syncopate.report import tracks
+from syncopate.web import theme
 from syncopate.web.theme import on_dark
 
 
@@ -454,6 +456,65 @@ class Lanes(Browser):
         self.assertEqual(colour[0], [255, 255, 255])
         self.assertGreater(colour[1][0] - colour[1][1], 60, "red: 90 %")
         self.assertTrue(all(part > 150 for part in colour[2]) or colour[2] == [255, 255, 255], "20 % is less high, and pale")
+
+
+NETWORK = r'''graph G {
+graph [label="10gbe: 4 nodes, fat-tree\n%: share of its bandwidth", layout=neato];
+node [fontsize=10];
+0[label="node-0, 8 GPUs", shape=box];
+1[label="<b>\"node\"", shape=box];
+2[label="node-2", shape=box];
+3[label="server-0", shape=box];
+4[label="", shape=point, width=0.15];
+5[label="", shape=point, width=0.15];
+6[label="", shape=point, width=0.15];
+0--4 [tooltip="node-0", label="node\n10 Gb/s\n25%", color="#D55E00", penwidth=2, fontsize=8];
+1--4 [tooltip="<b>\"node\"", label="node\n10 Gb/s\n3e-05%", color="#D55E00", penwidth=2, fontsize=8];
+5--2 [tooltip="node-2", label="node\n10 Gb/s\n0%", color="#D55E00", penwidth=0.3, fontsize=8];
+5--3 [tooltip="server-0", label="node\n10 Gb/s\n12.5%", color="#D55E00", penwidth=1, fontsize=8];
+4--6 [tooltip="up 4", label="edge-core\n10 Gb/s\n95.5%", color="#0072B2", penwidth=7.64, fontsize=8];
+6--5 [tooltip="up 5", label="edge-core\n10 Gb/s\n95.5%", color="#0072B2", penwidth=7.64, fontsize=8];
+}
+'''
+
+
+class Network(Browser):
+    def write(self, text=NETWORK, point=0):
+        self.rows = samples.grid(("10gbe",))
+        out = samples.write(self.tmp / "out", self.rows)
+        (out / f"network-{point}.dot").write_text(text)
+        return out
+
+    def test_cables_are_as_hot_as_they_are_used_between_rows_of_switches(self):
+        self.open(self.write(), width=420)
+        cables = {one.get_attribute("data-cable"): one for one in self.find_all("#network-picture path")}
+        self.assertEqual(set(cables), {"node-0", '<b>"node"', "node-2", "server-0", "up 4", "up 5"})
+        wide = {name: float(one.get_attribute("stroke-width")) for name, one in cables.items()}
+        self.assertTrue(wide["node-2"] < wide["server-0"] < wide["node-0"] < wide["up 4"] == wide["up 5"])
+        self.assertEqual([bool(cables[name].get_attribute("stroke-dasharray")) for name in ("node-2", "node-0")], [True, False])
+        self.assertEqual(cables["up 4"].get_attribute("stroke"), theme.heat(0.95))
+        self.assertEqual(self.find("#network-said").text, "Most used: up 4 (edge-core, 10 Gb/s): 95.5 % used, and 1 more as much. "
+                         "2 of 6 cables are used to 90 % or more. 1 of 6 carry nothing (dashed).")
+        heights = self.script("return syncopate.data.networks[0].vertices.map(one => one.at[1])")
+        self.assertTrue(heights[6] < heights[4] == heights[5] < heights[0] == heights[1] == heights[2] == heights[3], heights)
+        self.assertIn("Most used: up 4", self.find("#network-picture").get_attribute("aria-label"))
+        self.assertEqual([one.text for one in self.find_all("#network-picture text")], ["0", '<b>"node"', "2", "s0"])
+        self.assert_fits(420)
+        light = self.find("#network-picture rect").get_attribute("fill")
+        self.set_theme("dark")
+        self.assertNotEqual(self.find("#network-picture rect").get_attribute("fill"), light)
+
+    def test_what_is_no_such_file_is_refused(self):
+        again = "write it again: simctl explain SCENARIO --point"
+        for point, old, new, words in ((0, "10gbe: 4", "10gbe: 8", 'expected one that begins with "10gbe: 4 nodes, "'), (0, "95.5%", "much", "line 15: expected a label of level, bandwidth and use"),
+                                       (0, "--", "-", "got 0 between 7"), (0, "6--5", "6--7", "expected 1 to 20000 cables"), (99, "", "", "expected a point of results.csv")):
+            with self.subTest(words):
+                out = self.write(NETWORK.replace(old, new), point)
+                code, _, error = run(out, "-o", self.tmp / "x.html")
+                self.assertEqual(code, 3)
+                for part in (f"network-{point}.dot", words, again):
+                    self.assertIn(part, error)
+                (out / f"network-{point}.dot").unlink()
 
 
 class TimelineAndExplanation(Browser):

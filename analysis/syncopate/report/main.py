@@ -11,7 +11,7 @@ from syncopate.common.writing import is_stdout, write
 from syncopate.report import lanes, notes, tracks, weighed
 from syncopate.report.page import page
 from syncopate.report.page_data import page_data
-from syncopate.results import explanations, labels
+from syncopate.results import explanations, labels, network_file
 from syncopate.results.folder import read_runs
 
 COMMAND = command_of("report")
@@ -72,6 +72,7 @@ def make(options):
     most = tracks.most_slices(sum(len(run.timelines) for run in runs))
     shown, remarks = lanes.read_all(runs, frame, lambda file: embedded.append(tracks.tracks(file, most, kinds)) if is_page else None)
     explained = explanations.read_all(runs, frame) if is_page else []
+    networks = network_file.read_all(runs, frame) if is_page else []
     if options.cluster:
         known = distinct(frame["cluster"])
         frame = frame[frame["cluster"] == options.cluster]
@@ -83,8 +84,9 @@ def make(options):
         points = set(zip(frame["run"], frame["point"]))
         embedded = [one for one in embedded if (one["run"], one["point"]) in points]
         explained = [one for one in explained if (one.row["run"], one.row["point"]) in points]
+        networks = [one for one in networks if (one.row["run"], one.row["point"]) in points]
         factors = weighed.read_factors(options.factors) if options.factors else None
-        text = page(runs, frame, looks, page_data(runs, frame, embedded, kinds, explained), remarks, factors, not options.cluster)
+        text = page(runs, frame, looks, page_data(runs, frame, embedded, kinds, explained, networks), remarks, factors, not options.cluster)
         files.append((Path(options.output), text.encode()))
     if options.picture or not is_page:
         files += draw(options, frame, looks, (notes.subject(runs, frame), notes.warnings(runs)), shown, is_page)

@@ -10,7 +10,7 @@ from syncopate.results.labels import NODES, said, short
 from syncopate.web import theme
 from syncopate.web.template import fill_interactive
 
-SCRIPTS = ("data", "numbers", "elements", "state", "theme", "legend", "key", "scaling", "composition", "timeline", "explanation", "table", "start")
+SCRIPTS = ("data", "numbers", "elements", "state", "theme", "legend", "key", "scaling", "composition", "timeline", "explanation", "network", "table", "start")
 
 
 def page(runs, frame, styles, data, remarks, factors, whole):
@@ -33,7 +33,7 @@ def page(runs, frame, styles, data, remarks, factors, whole):
         shown={"workers": any(one.workers != one.nodes for one in found), "runner_up": any(one.compared > 1 for one in found),
                "wfbp": any(one.over_wfbp for one in found)},
         colors={choice: theme.colors(styles[series].color) for choice, series in zip(frame["choice"], frame["series"])},
-        has_timelines=bool(data["timelines"]), has_explanations=bool(data["explanations"]), remarks=remarks, links=links_table.section(runs, frame),
+        has_timelines=bool(data["timelines"]), has_explanations=bool(data["explanations"]), has_networks=bool(data["networks"]), remarks=remarks, links=links_table.section(runs, frame),
         jobs=jobs_table.section(runs, frame), by_samples=weighed.section(runs, frame, factors) if factors else None, glossary=glossary(frame))
 
 

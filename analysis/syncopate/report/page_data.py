@@ -4,6 +4,7 @@ from syncopate.common import style
 from syncopate.common.wording import counted, parse
 from syncopate.report.axes import axes
 from syncopate.report.lanes import PHASES as COMPUTING
+from syncopate.report.networks import network
 from syncopate.results.columns import COLUMNS
 from syncopate.results.labels import said, short
 from syncopate.web import theme
@@ -27,8 +28,8 @@ WHERE_ANY = {"iteration_low_s", "iteration_high_s", "staleness_mean", "total_h",
 WHERE_DIFFERENT = {"model", "cluster", "all_reduce", "fidelity", "batch"}
 
 
-def page_data(runs, frame, tracks, kinds, explained):
-    """A dict. `tracks`: what tracks.tracks() returns of points of `frame`; `kinds`: theirs; `explained`: Explanations."""
+def page_data(runs, frame, tracks, kinds, explained, networks):
+    """A dict. `tracks`: what tracks.tracks() returns of points of `frame`; `kinds`: theirs; `explained`: Explanations; `networks`: NetworkFiles."""
     texts = {}
     return {
         "axes": axes(runs, frame),
@@ -41,7 +42,9 @@ def page_data(runs, frame, tracks, kinds, explained):
         "timelines": [one | {"name": name_of(frame, one["run"], one["point"])} for one in tracks],
         "classes": [{"name": name, **theme.colors(color)} for name, color in CLASSES.items()],
         "best": {"timeline": fastest(frame, [(one["run"], one["point"]) for one in tracks]),
-                 "explanation": fastest(frame, [(one.row["run"], one.row["point"]) for one in explained])},
+                 "explanation": fastest(frame, [(one.row["run"], one.row["point"]) for one in explained]),
+                 "network": fastest(frame, [(one.row["run"], one.row["point"]) for one in networks])},
+        "networks": [network(one) | {"name": name_of(frame, one.row["run"], one.row["point"])} for one in networks],
         "explanations": [explanation(frame, one, texts) for one in explained],
         "texts": list(texts),
     }

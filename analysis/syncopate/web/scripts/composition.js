@@ -1,5 +1,6 @@
 // Where an iteration's time goes: one stacked bar per choice, in one setting and at one size.
 
+const LEAST = 1e-4;      // of an iteration, below which a part is nothing
 const composition = {setting: 0, value: 0};
 
 /** The values along the first axis that the chosen setting has. */
@@ -17,7 +18,7 @@ function compositionRows() {
   return rows.sort((one, other) => numberAt("iteration_s", one) - numberAt("iteration_s", other));
 }
 
-/** Seconds of a part. Waiting below 0 means that jitter made computing faster in the measured window than undisturbed, by more than the worker waited. */
+/** Seconds of a part. Waiting below 0 means less computing in the measured window than undisturbed, by jitter or where the window cuts steps, and less waiting than that. */
 function partOf(part, row) {
   const wait = numberAt("wait_s", row);
   const seconds = numberAt(part.column, row);
@@ -27,13 +28,13 @@ function partOf(part, row) {
 /** What of that a tooltip adds. */
 function partNote(part, row) {
   const wait = numberAt("wait_s", row);
-  return part.column === "compute_s" && wait < 0 ? `${duration(-wait, 3)} less than undisturbed` : "";
+  return part.column === "compute_s" && wait < -LEAST * numberAt("iteration_s", row) ? `${duration(-wait, 3)} less than undisturbed` : "";
 }
 
 /** The parts that any bar has. */
 function compositionParts() {
   const rows = compositionRows();
-  return data.parts.filter(part => rows.some(row => partOf(part, row) > 0));
+  return data.parts.filter(part => rows.some(row => partOf(part, row) > LEAST * numberAt("iteration_s", row)));
 }
 
 function compositionWidth() {
@@ -82,7 +83,7 @@ const compositionChart = addChart("composition-chart", {
   drawn() {
     showKey(byId("composition-key"), compositionParts());
     byId("composition-about-waiting").hidden = !compositionParts().some(part => part.column === "wait_s");
-    byId("composition-about-faster").hidden = !compositionRows().some(row => numberAt("wait_s", row) < -1e-9);
+    byId("composition-about-faster").hidden = !compositionRows().some(row => partNote(data.parts[0], row));
   },
 });
 

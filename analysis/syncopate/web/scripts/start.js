@@ -3,6 +3,7 @@
 const parts = [[prepareScaling, showScaling], [prepareComposition, showComposition], [prepareTable, showTable]];
 if (data.explanations.length) parts.push([prepareExplanation, showExplanation]);
 if (data.timelines.length) parts.push([prepareTimeline, showTimeline]);
+if (data.networks.length) parts.push([prepareNetwork, showNetwork]);
 showKept(parts);
 followTheme();
 

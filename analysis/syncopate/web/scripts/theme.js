@@ -124,8 +124,11 @@ function addChart(id, part) {
   return one;
 }
 
+const redrawn = [];      // what else has colours of the theme
+
 function startCharts() {
   for (const one of Object.values(charts)) one.start();
+  for (const show of redrawn) show();
 }
 
 /** On paper, which nobody can unfold, what was simulated is unfolded. */

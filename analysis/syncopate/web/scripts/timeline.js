@@ -228,7 +228,7 @@ function laneNames() {
       const {lane, text, isProcess, critical} = names[params.dataIndex];
       const {x, width} = params.coordSys;
       const y = api.coord([timeline.from, lane])[1];
-      const fill = critical ? shade(data.phases.critical) : css(isProcess ? "ink" : "quiet");
+      const fill = css(isProcess ? "ink" : "quiet");
       const name = {type: "text", style: {text, x: x - 10, y, align: "right", verticalAlign: "middle", fill, fontSize: nameSize(), lineHeight: 14,
         fontWeight: isProcess ? "bold" : "normal", width: x - 12, overflow: "truncate", ellipsis: "…"}};
       const frame = {type: "rect", shape: {x, y: y - LANE / 2 + 0.5, width, height: LANE - 1}, style: {fill: "none", stroke: fill, lineWidth: 2}};
