@@ -7,7 +7,7 @@ import unittest
 from pages import Pages, labelled
 
 from syncopate.common import style
-from syncopate.common.wording import plain, quantity, ratio
+from syncopate.common.wording import of_two, plain, quantity, ratio
 from syncopate.report import axes, page_data, tracks
 from syncopate.results import timeline_file
 from syncopate.web import theme
@@ -58,6 +58,11 @@ class Numbers(unittest.TestCase):
         self.assertEqual([plain(value) for value in (1e6, 0.2, 131.5, 123456789.0, -3.25, 0, 5e-5)],
                          ["1000000", "0.2", "131.5", "123456789", "-3.25", "0", "5e-05"])
         self.assertEqual([ratio(value) for value in (34.235, 1.104, 131.7, 1.0051)], ["34.2×", "1.10×", "132×", "1.01×"])
+
+
+    def test_powers_of_two_are_written_as_such(self):
+        self.assertEqual([of_two(value) for value in (64, 1024, 16384, 4194304, 1 << 30, 1 << 52, 3000, 0.5)],
+                         ["64", "1 Ki", "16 Ki", "4 Mi", "1 Gi", "4096 Ti", "3000", "0.5"])
 
 
 class Axes(Pages):

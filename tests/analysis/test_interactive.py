@@ -12,6 +12,9 @@ from pages import run
 
 import samples
 from syncopate.common import style
+from syncopate.papers import page as paper_page
+from syncopate.papers.published import Published
+from syncopate.papers.quantities import Comparison
 from syncopate.report import tracks
 from syncopate.web import theme
 from syncopate.web.theme import on_dark
@@ -517,6 +520,29 @@ class Network(Browser):
                 (out / f"network-{point}.dot").unlink()
 
 
+class Papers(Browser):
+    """The page of published numbers has no scripts: does it fit, follow the theme, and lead to each paper and figure?"""
+
+    def test_contents_theme_and_telephone(self):
+        published = Published("x-1", "A <b>paper", "Fig. 1", "a speed", "3657.22", (3657.22,), "images/s", "16 nodes; 10GbE", "partly", "value", "a note")
+        drawing = [("A <b>paper", "Speeds", "caption", '<svg viewBox="0 0 600 100"><text x="1" y="50">1</text></svg>')]
+        text = paper_page.page([Comparison(published, [2657.22], -0.27, "each", "why it differs")], drawing, [], {"A <b>paper": "assumed `this`."})
+        (self.tmp / "papers.html").write_text(text, encoding="utf-8")
+        self.show(self.tmp / "papers.html", width=420, theme="dark")
+        self.assertEqual(self.background(), "rgb(20, 23, 26)")
+        self.assert_fits(420)
+        self.find("nav summary").click()
+        for link in self.find_all("nav a"):
+            self.assertEqual(len(self.find_all(f"[id='{link.get_attribute('href').split('#')[1]}']")), 1)
+        self.assertIn("Speeds", self.find("nav ul").text)
+        row = self.find("table.numbers tbody tr")
+        self.assertLessEqual(row.size["width"], 420)
+        tops = [cell.rect["y"] for cell in row.find_elements("css selector", "td")]
+        self.assertTrue(tops[0] < tops[1] < tops[2] == tops[3] == tops[4], tops)
+        self.set_theme("light")
+        self.assertEqual(self.background(), "rgb(255, 255, 255)")
+
+
 class TimelineAndExplanation(Browser):
     def setUp(self):
         super().setUp()
@@ -659,6 +685,8 @@ class WhereItIsRead(Browser):
         self.full(theme="dark")
         self.print()
         self.assertEqual((self.colors()["s-sgd"], self.background()), (style.BLACK, "rgb(255, 255, 255)"))
+        self.assertTrue(self.find("#about dl").is_displayed(), "unfolded")
+        self.assertFalse(self.find("dl.glossary").is_displayed())
         self.assertEqual(self.script("return syncopate.charts['scaling-chart'].chart.getWidth()"), 660)
         self.assertEqual([one.text for one in self.find_all("main button") if one.is_displayed() and not one.get_attribute("data-name") and
                           not one.get_attribute("data-column")], [])

@@ -9,7 +9,8 @@ WIDE = 1.0      # between neighbours of the lowest row
 def network(file):
     """What the page needs of a NetworkFile. Places are in distances between neighbouring nodes, from left to right and from above."""
     places, height = placed(file.vertices, file.cables)
-    return {"in_rows": not all(file.vertices), "vertices": [{"name": name, "at": [round(part, 3) for part in places[vertex]]} for vertex, name in enumerate(file.vertices)],
+    return {"in_rows": not all(file.vertices),
+            "vertices": [{"name": name, "at": [round(part, 3) for part in places[vertex]]} for vertex, name in enumerate(file.vertices)],
             "cables": [{"ends": list(one.ends), "name": one.name, "level": one.level, "bandwidth": one.bandwidth, "used": one.used} for one in file.cables],
             "size": [max(x for x, _ in places) + WIDE, height]}
 
@@ -29,8 +30,8 @@ def placed(vertices, cables):
     width = max(map(len, rows)) * WIDE
     across = {vertex: (place + 0.5) * width / len(rows[0]) for place, vertex in enumerate(rows[0])}
     for row in rows[1:]:
-        means = {vertex: mean([across[other] for other in neighbours[vertex] if other in across]) for vertex in row}
-        for place, vertex in enumerate(sorted(row, key=lambda vertex: (means[vertex], vertex))):
+        below = sorted((mean([across[other] for other in neighbours[vertex] if other in across]), vertex) for vertex in row)
+        for place, (_, vertex) in enumerate(below):
             across[vertex] = (place + 0.5) * width / len(row)
     step = max(2.0, width / 7)
     level = {vertex: number for number, row in enumerate(rows) for vertex in row}

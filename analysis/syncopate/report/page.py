@@ -2,7 +2,7 @@
 
 from pathlib import PurePath
 
-from syncopate.common.wording import distinct, duration
+from syncopate.common.wording import distinct, duration, listed, parse
 from syncopate.report import jobs_table, links_table, notes, weighed
 from syncopate.report.answer import sentences, winners
 from syncopate.results.columns import COLUMNS
@@ -38,10 +38,17 @@ def page(runs, frame, styles, data, remarks, factors, whole):
 
 
 def subject(runs, frame):
-    """One line of what was simulated, with what was changed of the cluster, whose name says nothing of that."""
-    of_cluster = [f"{said(pointer, list(run.about['settings']))} {short(value)}" for run in runs for pointer, value in run.about["settings"].items()
-                  if pointer.startswith("/cluster/") and pointer not in (NODES, "/cluster/name")]
-    return "  ·  ".join([notes.subject(runs, frame), *([f"with {', '.join(distinct(of_cluster))}"] if of_cluster else [])])
+    """One line of what was simulated, with what was changed and swept of the cluster, whose name says nothing of that."""
+    values = {}
+    for run in runs:
+        for pointer, value in run.about["settings"].items():
+            values.setdefault(pointer, []).append(short(value))
+    for pointer in frame.columns:
+        if pointer.startswith("/"):
+            values[pointer] = [short(parse(cell)) for cell in frame[pointer] if isinstance(cell, str)]
+    names = [pointer for pointer in values if pointer.startswith("/cluster/") and pointer not in (NODES, "/cluster/name")]
+    of_cluster = [f"{said(pointer, names)} {listed(distinct(values[pointer])) if len(set(values[pointer])) <= 4 else 'swept'}" for pointer in names]
+    return "  ·  ".join([notes.subject(runs, frame), *([f"with {', '.join(of_cluster)}"] if of_cluster else [])])
 
 
 def about(runs, frame):
