@@ -278,6 +278,8 @@ class WhatIsWritten(Browser):
         self.open(samples.write(self.tmp / "out", rows))
         self.assertEqual(self.find("#scaling-title").text, "By bandwidth")
         texts = lambda: self.script("return [...document.querySelectorAll('#scaling-chart svg text')].map(one => one.textContent)")
+        ends = self.option("scaling-chart")["yAxis"][0]
+        self.assertAlmostEqual(ends["min"], 1, places=4)
         for text in ("1 Gb/s", "25 Gb/s", "1", "2", "5", "10", "20", "50"):
             self.assertIn(text, texts())
         self.choose("scaling-axis", "bucket")

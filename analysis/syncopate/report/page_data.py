@@ -64,6 +64,9 @@ def columns(runs, frame):
     swept = [with_words(column(name, frame[name], is_text=True), said(name, pointers)) for name in pointers if not repeats(frame, name)]
     documented = [column(name, frame[name], one.unit, one.kind == "text", (is_brief(frame, name) or name in first) and f"/{name}" not in first) for name, one in COLUMNS.items()
                   if name != "point"]
+    for one in documented:
+        if one["name"] == "wait_s" and (frame["wait_s"] < 0).any():
+            one["head"] = "wait_s (below 0: computed less)"
     return [one | {"first": one["name"] in first or one["name"] == "scenario", "priced": one["name"] == "cost"}
             for one in (*names, column("point", frame["point"]), *swept, *documented)]
 

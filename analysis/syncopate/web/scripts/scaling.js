@@ -19,6 +19,7 @@ const MOST_DRAWN = 10;     // times its value, up to which an interval is drawn
 const SLIDER = 40;         // height of the slider below them
 const FEW_TICKS = 9;       // different values of an axis that are its marks
 const SAME_LINE = 0.01;    // relative difference up to which lines lie on each other
+const ROUNDING = 1e-6;     // of a value
 const DASH = 7;            // pixels of each colour where they do
 
 // `setting`: its number; one more than the last for all of them. `zoom`: the shown part of the axis, in percent.
@@ -126,12 +127,13 @@ function valueAxis(measure, panels) {
   };
 }
 
-/** A logarithmic axis that shows all values, from a round one to a round one. */
+/** A logarithmic axis that shows all values, from a round one to a round one, which it has marks at in spite of rounding. */
 function logarithmic(values) {
   const [least, most] = [Math.min(...values) * 0.98, Math.max(...values) * 1.02];
   const power = 10 ** Math.floor(Math.log10(least));
   const top = 10 ** Math.floor(Math.log10(most));
-  return {type: "log", min: power * [5, 2, 1].find(digit => digit * power <= least), max: top * [1, 2, 5, 10].find(digit => digit * top >= most)};
+  const [low, high] = [power * [5, 2, 1].find(digit => digit * power <= least), top * [1, 2, 5, 10].find(digit => digit * top >= most)];
+  return {type: "log", min: low * (1 - ROUNDING), max: high * (1 + ROUNDING)};
 }
 
 /** An axis from 0; `together`: with the same end beside others. */
