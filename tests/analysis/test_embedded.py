@@ -7,8 +7,8 @@ import unittest
 from pages import Pages, labelled
 
 from syncopate.common import style
-from syncopate.common.wording import plain, quantity, ratio
-from syncopate.report import axes, tracks
+from syncopate.common.wording import of_two, plain, quantity, ratio
+from syncopate.report import axes, page_data, tracks
 from syncopate.results import timeline_file
 from syncopate.web import theme
 import samples
@@ -22,6 +22,11 @@ class Looks(Pages):
             self.assertGreaterEqual(theme.luminance(theme.on_dark(color)), theme.READABLE)
         for one, other in itertools.combinations([theme.on_dark(color) for color in style.HUES], 2):
             self.assertGreater(math.dist(oklab(one), oklab(other)), 0.065, f"{one} {other}")
+
+    def test_no_schedule_has_the_colour_of_what_time_is_spent_on(self):
+        for time, hue in itertools.product([one["color"] for one in page_data.PHASES.values() if one["name"] != "critical path"] +
+                                           [color for _, color in style.PARTS.values()] + list(page_data.CLASSES.values()), style.HUES):
+            self.assertGreater(math.dist(oklab(time), oklab(hue)), 0.05, f"{time} {hue}")
 
     def test_every_marker_has_a_path(self):
         self.assertEqual(set(theme.PATHS), set(style.MARKERS))
@@ -37,9 +42,9 @@ class Looks(Pages):
         self.assertEqual(styles["dts delay=2"].color, style.SCHEDULES["dts"][0])
         self.assertLess(max(to_rgb(styles["dts delay=16"].color)[:2]), 0.9)
 
-    def test_heat_goes_from_blue_over_orange_to_red(self):
+    def test_heat_goes_from_green_over_yellow_to_red(self):
         self.assertEqual([theme.heat(part) for part in (0, 0.5, 1, 3)],
-                         [color.lower() for color in (style.SKY, style.ORANGE, style.VERMILLION, style.VERMILLION)])
+                         ["#a0d0b8", "#e8d070", "#b84028", "#b84028"])
 
 
 class Numbers(unittest.TestCase):
@@ -53,6 +58,11 @@ class Numbers(unittest.TestCase):
         self.assertEqual([plain(value) for value in (1e6, 0.2, 131.5, 123456789.0, -3.25, 0, 5e-5)],
                          ["1000000", "0.2", "131.5", "123456789", "-3.25", "0", "5e-05"])
         self.assertEqual([ratio(value) for value in (34.235, 1.104, 131.7, 1.0051)], ["34.2×", "1.10×", "132×", "1.01×"])
+
+
+    def test_powers_of_two_are_written_as_such(self):
+        self.assertEqual([of_two(value) for value in (64, 1024, 16384, 4194304, 1 << 30, 1 << 52, 3000, 0.5)],
+                         ["64", "1 Ki", "16 Ki", "4 Mi", "1 Gi", "4096 Ti", "3000", "0.5"])
 
 
 class Axes(Pages):

@@ -2,6 +2,8 @@
 
 import unittest
 
+from markupsafe import escape
+
 from pages import Pages
 
 import samples
@@ -12,12 +14,13 @@ class Fidelity(Pages):
     def shown(self, rows):
         return self.page(samples.write(self.tmp / "out", rows))
 
-    def test_one_fidelity_is_said_in_a_sentence_above_the_answer(self):
+    def test_one_fidelity_is_named_above_the_answer_and_said_in_a_sentence_below(self):
         for name, words in (("alpha-beta", "alpha-beta: an all-reduce takes what its formula says, "),
                             ("per-message", "per-message: every message of a collective moves by itself, "),
                             ("flow", "flow: every message of a collective is a flow, "), ("x<y", "x&lt;y.")):
             self.shown([point(0, fidelity=name), point(1, "s-sgd", fidelity=name)])
-            self.assertIn(f"All 2 points are simulated at fidelity {words}", self.text[:self.text.index('id="answer"')])
+            self.assertIn(f"All 2 points are simulated at fidelity {words}", self.text[self.text.index('id="answer"'):])
+            self.assertIn(f"  ·  {escape(name)}", self.text[:self.text.index('id="answer"')])
         self.shown([point(0)])
         self.assertIn("The point is simulated at fidelity flow: ", self.text)
 

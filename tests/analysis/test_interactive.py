@@ -8,10 +8,15 @@ import unittest
 from unittest import mock
 
 from browser import Browser
+from pages import run
 
 import samples
 from syncopate.common import style
+from syncopate.papers import page as paper_page
+from syncopate.papers.published import Published
+from syncopate.papers.quantities import Comparison
 from syncopate.report import tracks
+from syncopate.web import theme
 from syncopate.web.theme import on_dark
 
 
@@ -129,9 +134,15 @@ class Charts(Browser):
         self.assertEqual(selected(), {"wfbp"})
 
     def test_one_size_gives_bars(self):
+        """Where another setting has several; else there is nothing that scales."""
         rows = samples.grid(("10gbe",), (8,))
-        self.open(samples.write(self.tmp / "out", rows))
+        self.open(samples.write(self.tmp / "one", rows))
+        self.assertFalse(self.find("#scaling").is_displayed())
+        self.open(samples.write(self.tmp / "out", rows + [row | {"point": 3 + place} for place, row in enumerate(samples.grid(("100gbib",), (8, 16)))]))
+        self.choose("scaling-setting", "10gbe")
         option = self.option("scaling-chart")
+        for about in ("linear", "intervals", "ties", "zoom"):
+            self.assertFalse(self.find(f"#scaling-about-{about}").is_displayed(), about)
         self.assertEqual([one["type"] for one in option["series"]], ["bar"])
         times = {row["schedule"]: row["iteration_s"] for row in rows}
         self.assertEqual([bar["value"] for bar in option["series"][0]["data"]], [times[name] for name in option["yAxis"][0]["data"]])
@@ -213,6 +224,122 @@ class Table(Browser):
             self.assertEqual((len(self.rows()), self.find("#table-shown").text), (shown, f"Rows 1 to {shown} of {len(found)} (10000 without the filter)"))
 
 
+class WhatIsWritten(Browser):
+    """Names, numbers and captions: does each say what is there, and have room?"""
+
+    def boxes(self, chart):
+        """(left, top, right, bottom) of each text of a drawing."""
+        return self.script("return [...document.querySelectorAll(`#${arguments[0]} svg text`)].map(one => one.getBoundingClientRect())"
+                           ".map(box => [box.left, box.top, box.right, box.bottom])", chart)
+
+    def assert_apart(self, boxes):
+        for one, other in itertools.combinations(boxes, 2):
+            self.assertFalse(all(one[side] < other[side + 2] - 1 and other[side] < one[side + 2] - 1 for side in (0, 1)), f"{one} {other}")
+
+    def test_names_of_bars_have_room(self):
+        names = [{"name": "ps-sgd", "servers": {"count": count, "region": "oregon-and-a-long-word-that-nobody-breaks"}, "colocated": True, "service": "shared"} for count in (1, 2, 4)]
+        rows = [samples.row(place, {"/schedule": name, "/cluster/nodes": nodes}, "10gbe", "ps-sgd", nodes, 0.01 * (place + 1))
+                for place, (name, nodes) in enumerate([(name, 8) for name in names] + [(names[0], 16)])]
+        for width in (1400, 420):
+            self.open(samples.write(self.tmp / f"out{width}", rows), width=width)
+            self.choose("composition-value", "8")
+            boxes = self.boxes("composition-chart")
+            self.assertGreater(len(boxes), 8)
+            self.assert_apart(boxes)
+            self.assert_fits(width)
+
+    def test_computing_that_was_faster_is_no_waiting_below_nothing(self):
+        rows = samples.grid(("10gbe",), (4,), ("wfbp", "s-sgd"))
+        for row in rows:
+            row.update(wait_s=-0.002275, exposed_communication_s=row["iteration_s"] - 0.1 + 0.002275)
+        self.open(samples.write(self.tmp / "out", rows))
+        told = self.tip("composition-chart", 0, 0)
+        self.assertIn("compute\t97.725 ms", told)
+        self.assertIn("2.27 ms less than undisturbed", told)
+        self.assertNotIn("waiting", told + self.find("#composition-key").text)
+        self.assertNotIn("-2.275", self.script("return document.querySelector('#composition').outerHTML"))
+        self.assertTrue(self.find("#composition-about-faster").is_displayed())
+
+    def test_lines_that_lie_on_each_other_share_their_dashes(self):
+        rows = [row for row in samples.grid(("10gbe",)) if row["schedule"] != "s-sgd"]
+        rows += [row | {"schedule": "fusion", "sweep": row["sweep"] | {"/schedule/name": "fusion"}} for row in rows if row["schedule"] == "wfbp"]
+        self.open(samples.write(self.tmp / "out", [row | {"point": place} for place, row in enumerate(rows)]))
+        lines = {one["name"]: one["lineStyle"] for one in self.option("scaling-chart")["series"] if one["type"] == "line"}
+        (on, off), shift = lines["fusion"]["type"], lines["fusion"]["dashOffset"] - lines["wfbp"]["dashOffset"]
+        self.assertEqual((lines["wfbp"]["type"], on, abs(shift)), ([on, off], off, on))
+        self.assertEqual(lines["sync-easgd"]["type"], "solid")
+        self.assertTrue(self.find("#scaling-about-ties").is_displayed())
+        self.find('#scaling-legend [data-name="wfbp"]').click()
+        self.assertFalse(self.find("#scaling-about-ties").is_displayed())
+
+    def test_axes_have_round_numbers_and_the_swept_ones(self):
+        rows = [samples.row(place, {"/cluster/link/bandwidth": f"{speed}Gbps", "/bucket": f"{size}MiB"}, "10gbe", "fusion", 8, 30 / speed + 0.001 * size)
+                for place, (speed, size) in enumerate(itertools.product((1, 25), (4, 32)))]
+        self.open(samples.write(self.tmp / "out", rows))
+        self.assertEqual(self.find("#scaling-title").text, "By bandwidth")
+        texts = lambda: self.script("return [...document.querySelectorAll('#scaling-chart svg text')].map(one => one.textContent)")
+        ends = self.option("scaling-chart")["yAxis"][0]
+        self.assertAlmostEqual(ends["min"], 1, places=4)
+        for text in ("1 Gb/s", "25 Gb/s", "1", "2", "5", "10", "20", "50"):
+            self.assertIn(text, texts())
+        self.choose("scaling-axis", "bucket")
+        self.assertLess({"4 MiB", "32 MiB"}, set(texts()))
+
+    def test_the_table_begins_with_what_was_swept_as_people_say_it(self):
+        rows = [samples.row(place, {"/cluster/link/bandwidth": speed, "/schedule": {"name": "dts", "delay": delay}}, "10gbe", "dts", 8, 0.01) | {"cost": 2.5}
+                for place, (speed, delay) in enumerate(itertools.product(("1Gbps", "25Gbps"), (2, 4)))]
+        self.open(samples.write(self.tmp / "out", rows))
+        heads = [head.text for head in self.find_all("#rows th button")]
+        self.assertEqual(heads[:3] + heads[-1:], ["bandwidth", "schedule", "iteration_s", "point"])
+        self.assertIn("cost (price units)", heads)
+        self.assertEqual(self.rows()[1][:2], ["1Gbps", "dts delay=4"])
+        self.find("#table-filter").send_keys("bandwidth=25gbps")
+        self.assertEqual(len(self.rows()), 2)
+
+
+class Links(Browser):
+    """Does a link open what was shown?"""
+
+    STATE = "return [JSON.stringify([...document.querySelectorAll('main select, main input')].map(one => one.type === 'checkbox' ? one.checked : one.value)), " \
+            "[...document.querySelectorAll('#scaling-legend button')].map(one => one.ariaPressed), syncopate.timeline.from, syncopate.timeline.to, " \
+            "syncopate.charts['scaling-chart'].chart.getOption().dataZoom[0].start, [...document.querySelectorAll('#rows tbody tr')].map(one => one.innerText)]"
+
+    def test_all_that_is_chosen_is_in_the_address(self):
+        rows = samples.grid()
+        out = samples.write(self.tmp / "out", rows)
+        for row in rows[:2]:
+            samples.timeline(out, row)
+            samples.explanation(out, row)
+        self.open(out)
+        first, address = self.script(self.STATE), self.script("return location.href")
+        self.assertNotIn("#", address)
+        for name, text in (("scaling-measure", "Speedup over one worker"), ("scaling-setting", "100gbib"), ("composition-setting", "100gbib"), ("composition-value", "16"),
+                           ("timeline-point", "sync-easgd, 10gbe, 4 nodes"), ("explanation-point", "sync-easgd, 10gbe, 4 nodes"), ("table-columns", "all")):
+            self.choose(name, text)
+        self.shift_click(self.find('#scaling-legend [data-name="wfbp"]'))
+        self.script("syncopate.charts['scaling-chart'].chart.dispatchAction({type: 'dataZoom', start: 40, end: 60})")
+        self.find("#scaling-log-y").click()
+        self.find("#timeline-in").click()
+        self.find("#timeline-slack").click()
+        self.press(self.find("#timeline-moment"), "ARROW_RIGHT", "ARROW_RIGHT")
+        self.find("#table-filter").send_keys("nodes>=8 & easgd")
+        self.find("#table-filter").clear()
+        self.find("#table-filter").send_keys("nodes>=8 easgd")
+        self.press(self.find('#rows [data-column="iteration_s"]'), "ENTER", "ENTER")
+        changed, link = self.script(self.STATE), self.script("return location.href")
+        self.assertNotEqual(changed[:3], first[:3])
+        self.driver.get("about:blank")
+        self.driver.get(link)
+        self.await_frame()
+        self.assertEqual(self.script(self.STATE), changed)
+        self.script("location.hash = ''")
+        self.await_frame()
+        self.assertEqual(self.script(self.STATE), first)
+        self.script("location.hash = 'show=x&on=%3Cb%3E&stretch=9-1&zoom=5&sort=-x&hidden=%25&moment=z&timeline='")
+        self.await_frame()
+        self.assertEqual(self.script(self.STATE), first, "what it does not know")
+
+
 class ManySlices(Browser):
     """Is all of a long timeline drawn, before and after another point is chosen?"""
     LANES = 8
@@ -238,7 +365,7 @@ class ManySlices(Browser):
             const pixels = canvas.getContext("2d").getImageData(x, y, width, height).data;
             let coloured = 0;
             for (let at = 0; at < pixels.length; at += 4) {
-              if (Math.max(pixels[at], pixels[at + 1], pixels[at + 2]) - Math.min(pixels[at], pixels[at + 1], pixels[at + 2]) > 40) ++coloured;
+              if (Math.max(pixels[at], pixels[at + 1], pixels[at + 2]) - Math.min(pixels[at], pixels[at + 1], pixels[at + 2]) > 25) ++coloured;
             }
             return coloured / (width * height);""")
 
@@ -253,7 +380,7 @@ class ManySlices(Browser):
                 names = self.choices("timeline-point")
                 held = min(1, 20000 / slices)  # the page holds no more, and says so
                 before = self.drawn()
-                full = 0.7 * self.LANES / self.script("return syncopate.timeline.rows.length")
+                full = 0.7 * self.LANES / self.script("return syncopate.timeline.lanes")
                 self.assertGreater(before, held * full)
                 self.choose("timeline-point", names[1])
                 self.find("#timeline-whole").click()
@@ -261,6 +388,161 @@ class ManySlices(Browser):
                 for way in ("in", "left"):
                     self.find(f"#timeline-{way}").click()
                 self.assertGreater(self.drawn(), held * full)
+
+
+class Lanes(Browser):
+    """Points with other workers, with and without names of tracks, one after the other."""
+
+    def setUp(self):
+        super().setUp()
+        self.rows = samples.grid(("10gbe",))
+        self.out = samples.write(self.tmp / "out", self.rows)
+        for row, workers, slices, named in zip(self.rows, (1, 4, 2), (3, 900, 40), (True, False, True)):
+            self.timeline(row, workers, slices, named)
+
+    def timeline(self, row, workers, slices, named):
+        length = row["iteration_s"]
+        events = [{"ph": "C", "pid": 9, "tid": 0, "name": "node-0 <up>", "ts": share * length * 1e6, "args": {"% of 10 Gb/s": percent}}
+                  for share, percent in ((0, 0), (0.25, 90), (0.75, 20), (1, 0))]
+        for worker in range(workers):
+            events.append({"ph": "M", "pid": worker, "name": "process_name", "args": {"name": f"worker {worker}"}})
+            events += [{"ph": "M", "pid": worker, "tid": track, "name": "thread_name", "args": {"name": name}} for track, name in ((1, "compute"), (2, "channel")) if named]
+            events.append({"ph": "X", "pid": worker, "tid": 1, "cat": "step", "name": "iteration", "ts": 0, "dur": length * 1e6, "args": {"iteration": 0}})
+            events += [{"ph": "X", "pid": worker, "tid": 2, "cat": "collective", "name": f"g{index}", "ts": index * length * 1e6 / slices, "dur": length * 1e6 / slices,
+                        "args": {"iteration": 0, "bytes": 8}} for index in range(slices)]
+        about = {key: row[key] for key in ("point", "model", "cluster", "schedule", "nodes")} | {"window_open_s": 0, "window_close_s": length}
+        (self.out / f"timeline-{row['point']}.json").write_text(json.dumps({"displayTimeUnit": "ms", "otherData": about, "traceEvents": events}))
+
+    def names(self):
+        """The lanes' names and their boxes, as they are drawn."""
+        return self.script("""
+            const {chart} = syncopate.charts["timeline-chart"];
+            const left = chart.getModel().getComponent("grid").coordinateSystem.getRect().x;
+            return chart.getZr().storage.getDisplayList(true).filter(one => one.style.text && one.style.textAlign === "right" && one.style.x <= left).map(one => {
+              const box = one.getBoundingRect().clone();
+              if (one.transform) box.applyTransform(one.transform);
+              return [one.style.text, [box.x, box.y, box.x + box.width, box.y + box.height]];
+            });""")
+
+    def test_every_point_has_its_workers_names_apart_from_each_other(self):
+        for width in (1100, 420):
+            self.open(self.out, width=width)
+            choices = self.choices("timeline-point")
+            for place in (1, 0, 2, 1, 0):
+                self.choose("timeline-point", choices[place])
+                self.script("syncopate.charts['timeline-chart'].chart.resize()")
+                self.assertEqual(self.script("const {chart} = syncopate.charts['timeline-chart']; return chart.getHeight() / syncopate.timeline.lanes > 20"), True)
+                names = self.names()
+                workers, tracks = (1, 4, 2)[place], ("track 1", "track 2") if place == 1 else ("compute", "channel")
+                for text in [f"worker {worker}" for worker in range(workers)] + list(tracks):
+                    self.assertEqual(sum(name == text for name, _ in names), 1 if text.startswith("worker") else workers, text)
+                for (_, one), (_, other) in itertools.combinations(names, 2):
+                    self.assertFalse(one[1] < other[3] - 1 and other[1] < one[3] - 1, names)
+                self.assertTrue(all(box[0] >= 0 for _, box in names))
+            self.assert_fits(width)
+
+    def test_links_and_what_happens_at_a_moment(self):
+        self.open(self.out)
+        slider, length = self.find("#timeline-moment"), self.rows[0]["iteration_s"]
+        self.find(".moment summary").click()
+        said = lambda: dict(row.text.split("\n") if "\n" in row.text else [cell.text for cell in row.find_elements("css selector", "td")] for row in self.find_all("#timeline-now tr"))
+        self.assertEqual(said(), {"worker 0, channel": "g0", "node-0 <up> (10 Gb/s)": "0 %"})
+        self.press(slider, "END")
+        self.press(slider, *["PAGE_UP"] * 2)
+        self.press(slider, "HOME", *["PAGE_UP"] * 3, "ARROW_RIGHT")
+        share = int(slider.get_attribute("value")) / 1000
+        self.assertEqual(said(), {"worker 0, channel": f"g{int(3 * share)}", "node-0 <up> (10 Gb/s)": "90 %"})
+        self.assertAlmostEqual(self.script("return syncopate.timeline.moment") * 1e-9, share * length, delta=1e-6)
+        colour = self.script("""
+            const {chart} = syncopate.charts["timeline-chart"];
+            const {x, y, width, height} = chart.getModel().getComponent("grid").coordinateSystem.getRect();
+            const pixels = chart.getRenderedCanvas({pixelRatio: 1, backgroundColor: "#fff"}).getContext("2d").getImageData(x, y + height - 5, width, 1).data;
+            return [0.1, 0.5, 0.9].map(share => [...pixels.slice(4 * Math.round(share * width), 4 * Math.round(share * width) + 3)]);""")
+        self.assertEqual(colour[0], [255, 255, 255])
+        self.assertGreater(colour[1][0] - colour[1][1], 60, "red: 90 %")
+        self.assertTrue(all(part > 150 for part in colour[2]) or colour[2] == [255, 255, 255], "20 % is less high, and pale")
+
+
+NETWORK = r'''graph G {
+graph [label="10gbe: 4 nodes, fat-tree\n%: share of its bandwidth", layout=neato];
+node [fontsize=10];
+0[label="node-0, 8 GPUs", shape=box];
+1[label="<b>\"node\"", shape=box];
+2[label="node-2", shape=box];
+3[label="server-0", shape=box];
+4[label="", shape=point, width=0.15];
+5[label="", shape=point, width=0.15];
+6[label="", shape=point, width=0.15];
+0--4 [tooltip="node-0", label="node\n10 Gb/s\n25%", color="#D55E00", penwidth=2, fontsize=8];
+1--4 [tooltip="<b>\"node\"", label="node\n10 Gb/s\n3e-05%", color="#D55E00", penwidth=2, fontsize=8];
+5--2 [tooltip="node-2", label="node\n10 Gb/s\n0%", color="#D55E00", penwidth=0.3, fontsize=8];
+5--3 [tooltip="server-0", label="node\n10 Gb/s\n12.5%", color="#D55E00", penwidth=1, fontsize=8];
+4--6 [tooltip="up 4", label="edge-core\n10 Gb/s\n95.5%", color="#0072B2", penwidth=7.64, fontsize=8];
+6--5 [tooltip="up 5", label="edge-core\n10 Gb/s\n95.5%", color="#0072B2", penwidth=7.64, fontsize=8];
+}
+'''
+
+
+class Network(Browser):
+    def write(self, text=NETWORK, point=0):
+        self.rows = samples.grid(("10gbe",))
+        out = samples.write(self.tmp / "out", self.rows)
+        (out / f"network-{point}.dot").write_text(text)
+        return out
+
+    def test_cables_are_as_hot_as_they_are_used_between_rows_of_switches(self):
+        self.open(self.write(), width=420)
+        cables = {one.get_attribute("data-cable"): one for one in self.find_all("#network-picture path")}
+        self.assertEqual(set(cables), {"node-0", '<b>"node"', "node-2", "server-0", "up 4", "up 5"})
+        wide = {name: float(one.get_attribute("stroke-width")) for name, one in cables.items()}
+        self.assertTrue(wide["node-2"] < wide["server-0"] < wide["node-0"] < wide["up 4"] == wide["up 5"])
+        self.assertEqual([bool(cables[name].get_attribute("stroke-dasharray")) for name in ("node-2", "node-0")], [True, False])
+        self.assertEqual(cables["up 4"].get_attribute("stroke"), theme.heat(0.95))
+        self.assertEqual(self.find("#network-said").text, "Most used: up 4 (edge-core, 10 Gb/s): 95.5 % used, and 1 more as much. "
+                         "2 of 6 cables are used to 90 % or more. 1 of 6 carry nothing (dashed).")
+        heights = self.script("return syncopate.data.networks[0].vertices.map(one => one.at[1])")
+        self.assertTrue(heights[6] < heights[4] == heights[5] < heights[0] == heights[1] == heights[2] == heights[3], heights)
+        self.assertIn("Most used: up 4", self.find("#network-picture").get_attribute("aria-label"))
+        self.assertEqual([one.text for one in self.find_all("#network-picture text")], ["0", '<b>"node"', "2", "s0"])
+        self.assert_fits(420)
+        light = self.find("#network-picture rect").get_attribute("fill")
+        self.set_theme("dark")
+        self.assertNotEqual(self.find("#network-picture rect").get_attribute("fill"), light)
+
+    def test_what_is_no_such_file_is_refused(self):
+        again = "write it again: simctl explain SCENARIO --point"
+        for point, old, new, words in ((0, "10gbe: 4", "10gbe: 8", 'expected one that begins with "10gbe: 4 nodes, "'), (0, "95.5%", "much", "line 15: expected a label of level, bandwidth and use"),
+                                       (0, "--", "-", "got 0 between 7"), (0, "6--5", "6--7", "expected 1 to 20000 cables"), (99, "", "", "expected a point of results.csv")):
+            with self.subTest(words):
+                out = self.write(NETWORK.replace(old, new), point)
+                code, _, error = run(out, "-o", self.tmp / "x.html")
+                self.assertEqual(code, 3)
+                for part in (f"network-{point}.dot", words, again):
+                    self.assertIn(part, error)
+                (out / f"network-{point}.dot").unlink()
+
+
+class Papers(Browser):
+    """The page of published numbers has no scripts: does it fit, follow the theme, and lead to each paper and figure?"""
+
+    def test_contents_theme_and_telephone(self):
+        published = Published("x-1", "A <b>paper", "Fig. 1", "a speed", "3657.22", (3657.22,), "images/s", "16 nodes; 10GbE", "partly", "value", "a note")
+        drawing = [("A <b>paper", "Speeds", "caption", '<svg viewBox="0 0 600 100"><text x="1" y="50">1</text></svg>')]
+        text = paper_page.page([Comparison(published, [2657.22], -0.27, "each", "why it differs")], drawing, [], {"A <b>paper": "assumed `this`."})
+        (self.tmp / "papers.html").write_text(text, encoding="utf-8")
+        self.show(self.tmp / "papers.html", width=420, theme="dark")
+        self.assertEqual(self.background(), "rgb(20, 23, 26)")
+        self.assert_fits(420)
+        self.find("nav summary").click()
+        for link in self.find_all("nav a"):
+            self.assertEqual(len(self.find_all(f"[id='{link.get_attribute('href').split('#')[1]}']")), 1)
+        self.assertIn("Speeds", self.find("nav ul").text)
+        row = self.find("table.numbers tbody tr")
+        self.assertLessEqual(row.size["width"], 420)
+        tops = [cell.rect["y"] for cell in row.find_elements("css selector", "td")]
+        self.assertTrue(tops[0] < tops[1] < tops[2] == tops[3] == tops[4], tops)
+        self.set_theme("light")
+        self.assertEqual(self.background(), "rgb(255, 255, 255)")
 
 
 class TimelineAndExplanation(Browser):
@@ -333,9 +615,9 @@ class TimelineAndExplanation(Browser):
         key = self.find("#timeline-key")
         self.assertIn("critical path", key.text)
         colors = {one["name"]: one["color"] for one in self.script("return syncopate.data.slack")}
-        self.assertIn(style.PURPLE.lower(), self.fills(), "messages")
+        self.assertIn(style.MESSAGE.lower(), self.fills(), "messages")
         self.find("#timeline-slack").click()
-        self.assertNotIn(style.PURPLE.lower(), self.fills())
+        self.assertNotIn(style.MESSAGE.lower(), self.fills())
         self.assertEqual(key.text.split("\n"), list(colors))
         self.assertIn(colors["no slack"], self.fills(), "a layer")
         self.assertIn(colors["below 10%"], self.fills(), f"2.5 ms of {self.rows[0]['iteration_s']} s")
@@ -405,6 +687,8 @@ class WhereItIsRead(Browser):
         self.full(theme="dark")
         self.print()
         self.assertEqual((self.colors()["s-sgd"], self.background()), (style.BLACK, "rgb(255, 255, 255)"))
+        self.assertTrue(self.find("#about dl").is_displayed(), "unfolded")
+        self.assertFalse(self.find("dl.glossary").is_displayed())
         self.assertEqual(self.script("return syncopate.charts['scaling-chart'].chart.getWidth()"), 660)
         self.assertEqual([one.text for one in self.find_all("main button") if one.is_displayed() and not one.get_attribute("data-name") and
                           not one.get_attribute("data-column")], [])

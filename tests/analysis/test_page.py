@@ -126,6 +126,14 @@ class WhatThePageSays(Pages):
         self.assertIn("<dt>Workers</dt><dd>swept: /workers/jitter/cv</dd>", self.text)
         self.assertNotIn("<dt>Changed</dt>", self.text)
 
+    def test_the_answer_comes_first_and_a_cluster_that_was_changed_is_not_called_by_its_name_alone(self):
+        rows = [samples.row(place, {"/cluster/link/bandwidth": speed}, "1gbe", "wfbp", 256, 0.02) for place, speed in enumerate(("1Gbps", "25Gbps"))]
+        self.page(samples.write(self.tmp / "out", rows, settings={"/cluster/link/latency": "5us"}))
+        first = self.text[self.text.index("</h1>"):self.text.index('class="lead"')]
+        self.assertIn("with latency 5us, bandwidth 1Gbps and 25Gbps", first)
+        places = [self.text.index(words) for words in ('id="answer"', 'id="scaling"', 'id="composition"', 'id="table"', "<dt>Trace</dt>")]
+        self.assertEqual(places, sorted(places))
+
     def test_all_rows_and_what_was_simulated_are_there(self):
         rows = samples.grid()
         page = self.page(samples.write(self.tmp / "out", rows))

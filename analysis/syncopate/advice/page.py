@@ -11,7 +11,7 @@ from syncopate.common.wording import plain
 from syncopate.web.template import fill_interactive
 
 MOST = 40    # rows of a table that scripts do not fill
-SCRIPTS = ("data", "numbers", "elements", "theme", "legend", "candidates", "table", "start_advice")
+SCRIPTS = ("data", "numbers", "elements", "state", "theme", "legend", "candidates", "table", "start_advice")
 
 
 def page(result):

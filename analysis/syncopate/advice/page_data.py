@@ -43,7 +43,7 @@ COLUMNS = (
     Column("nodes", "", "nodes of it that train", of("nodes")),
     Column("paid_nodes", "", "nodes that cost something: servers on nodes of their own, too", of("paid_nodes"), brief=False),
     Column("hours", "h", "time to train on all samples", of("hours"), "time"),
-    Column("cost", "", "of that time, in the currency of the prices", of("cost"), "cost"),
+    Column("cost", "price units", "of that time, in the currency of the prices", of("cost"), "cost"),
     Column("iteration_s", "s", "mean time of a gradient step", of("iteration_s"), "iteration"),
     Column("throughput_samples_per_s", "samples/s", "of all workers", of("throughput_samples_per_s"), "throughput", brief=False),
     Column("staleness_mean", "steps", "mean age of others' gradients when an update applies them; 0 in synchronous schedules", of("staleness_mean"), "staleness"),

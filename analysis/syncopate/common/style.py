@@ -2,7 +2,8 @@
 
 No two rows of SCHEDULES share a colour, nor marker and dash together. A schedule without a row gets a look that they leave free. The first
 eight colours are those of Okabe and Ito, which colour-blind readers can tell apart, without their yellow, which is too pale on white. The
-others lie as far from these and from each other as possible, and are neither pale nor garish.
+others lie as far from these and from each other as possible, and are neither pale nor garish. What time is spent on has muted colours of its
+own, which no schedule has: teal for computing, salmon for communication.
 """
 
 import itertools
@@ -16,7 +17,10 @@ BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
 BLUE, VERMILLION, PURPLE, GREY = "#0072B2", "#D55E00", "#CC79A7", "#7F7F7F"
 INDIGO, CRIMSON, MINT, BROWN = "#441199", "#BB1144", "#44D080", "#885522"
 VIOLET, MOSS, MAGENTA, PETROL = "#8877FF", "#3E5500", "#992299", "#004C66"
-WINE, OLIVE = "#770022", "#999944"
+WINE, OLIVE, NAVY, ORCHID = "#770022", "#999944", "#2244CC", "#CC55DD"
+ROSE, FIR, GRASS, AZURE = "#FF5566", "#007755", "#00AA00", "#1177FF"
+NIGHT, PINK, FUCHSIA, LIME = "#220044", "#FF66CC", "#CC3399", "#BBCC00"
+FORWARD, COMPUTE, UPDATE, COMMUNICATION, MESSAGE = "#88D0D0", "#408888", "#105840", "#E88870", "#B8A0D0"
 WAITING, REFERENCE, QUIET, INK = "#CCCCCC", "#A6A6A6", "#5F6368", "#202124"
 
 SOLID, DASHED, DOTTED, MIXED = "-", (0, (5, 1.6)), (0, (1.2, 1.2)), (0, (6, 1.4, 1.2, 1.4))
@@ -24,7 +28,8 @@ DASHES, MARKERS = [SOLID, DASHED, MIXED, DOTTED], "osD^vP*X<>ph"
 MARKS = list(itertools.product(MARKERS, DASHES))
 MARKER_SCALE = {"*": 1.6, "P": 1.2, "X": 1.2, "p": 1.15, "h": 1.1, "D": 0.9}   # to look equally large
 HUES = [BLUE, ORANGE, GREEN, VERMILLION, SKY, PURPLE, BLACK, GREY,
-        INDIGO, CRIMSON, MINT, BROWN, VIOLET, MOSS, MAGENTA, PETROL, WINE, OLIVE]
+        INDIGO, CRIMSON, MINT, BROWN, VIOLET, MOSS, MAGENTA, PETROL, WINE, OLIVE,
+        NAVY, ORCHID, ROSE, FIR, GRASS, AZURE, NIGHT, PINK, FUCHSIA, LIME]
 
 SCHEDULES = {
     "s-sgd": (BLACK, "o", SOLID),
@@ -43,12 +48,22 @@ SCHEDULES = {
     "local-sgd": (MINT, "h", MIXED),
     "lasgd": (CRIMSON, "*", DASHED),
     "sgp": (MAGENTA, ">", DOTTED),
+    "d-psgd": (WINE, "P", DASHED),
+    "ad-psgd": (OLIVE, "p", SOLID),
+    "horovod": (NAVY, "v", SOLID),
+    "dc-asgd": (ORCHID, "X", DASHED),
+    "bytescheduler": (FIR, "<", SOLID),
+    "p3": (ROSE, ">", SOLID),
+    "dear": (GRASS, "h", SOLID),
+    "fsdp": (AZURE, "*", SOLID),
+    "zero": (NIGHT, "^", DASHED),
+    "diloco": (PINK, "s", DOTTED),
 }
 
 LIGHTEST = 0.6    # of the way to white, the last of a schedule's series
 
-PARTS = {"compute_s": ("compute", BLUE), "wait_s": ("waiting or slowed down", WAITING),
-         "exposed_communication_s": ("exposed communication", ORANGE)}
+PARTS = {"compute_s": ("compute", COMPUTE), "wait_s": ("waiting or slowed down", WAITING),
+         "exposed_communication_s": ("exposed communication", COMMUNICATION)}
 
 
 @dataclass(frozen=True)

@@ -101,6 +101,15 @@ def quantity(value):
     return None
 
 
+def of_two(value):
+    """A power of two from 1024 on with its prefix, such as 4 Mi; any other number as it is."""
+    power = int(value).bit_length() - 1
+    if power < 10 or value != 1 << power:
+        return plain(value)
+    prefix = min(power // 10, 4)
+    return f"{1 << power - 10 * prefix} {' KMGT'[prefix]}i"
+
+
 @functools.cache
 def parse(cell):
     """A swept cell of results.csv: JSON where it is JSON, else the text itself."""

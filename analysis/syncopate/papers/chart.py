@@ -8,6 +8,7 @@ from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
 
 from syncopate.common import style
 from syncopate.common.sheet import NARROW, WIDTH, Sheet, legend_height, look, wrap
+from syncopate.common.wording import of_two, plain
 from syncopate.report import figures
 from syncopate.report.chart import PLAIN, line_style
 
@@ -73,7 +74,7 @@ def lines(axes, panel):
             axes.plot(*zip(*series.published), **published_style(series.look))
     if panel.ticks:
         axes.xaxis.set_major_locator(FixedLocator(panel.ticks))
-        axes.xaxis.set_major_formatter(FixedFormatter([f"{tick:g}" for tick in panel.ticks]))
+        axes.xaxis.set_major_formatter(FixedFormatter([of_two(tick) if panel.xlabel == "bytes" else plain(tick) for tick in panel.ticks]))
         axes.xaxis.set_minor_locator(NullLocator())
     vertical(axes, panel)
     axes.grid()

@@ -33,7 +33,7 @@ def axis(runs, frame, key):
     settings = numbered(row["panel"] for row in here if row)
     units = {swept_quantity(cell)[1] for cell in frame[key] if isinstance(cell, str)} if key in frame and key != NODES else {""}
     return {
-        "name": "nodes" if key == NODES else labels.last_word(key), "unit": units.pop(),
+        "name": "nodes" if key == NODES else labels.said(key, [name for name in frame.columns if name.startswith("/")]), "unit": units.pop(),
         "values": [row["along"] if row else None for row in here],
         "setting_names": list(settings), "settings": [settings[row["panel"]] if row else -1 for row in here],
         "series": [{"name": name, **theme.look(looks[name])} for name in series],

@@ -8,8 +8,8 @@ from syncopate.common import style
 from syncopate.results import timeline_file
 
 COMPUTE = 1       # the track on which a worker computes; all others are channels
-PHASES = {"forward": ("forward", style.SKY), "backward": ("backward", style.BLUE), "update": ("update", style.GREEN),
-          "wait": ("waiting for other workers", style.WAITING), "exposed": ("exposed communication", style.ORANGE)}
+PHASES = {"forward": ("forward", style.FORWARD), "backward": ("backward", style.COMPUTE), "update": ("update", style.UPDATE),
+          "wait": ("waiting for other workers", style.WAITING), "exposed": ("exposed communication", style.COMMUNICATION)}
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from syncopate.results.links import SATURATED, read_all
 
 MOST = 20     # points that the table shows
 MEANING = ("Utilisation = bytes / (bandwidth × measured window), where bytes are what the link carried in that window. "
-           f"Where it is above {100 * SATURATED:g} % of the time in which something crosses the link, that is called saturated.")
+           f"A link that uses more than {100 * SATURATED:g} % of its bandwidth while something crosses it is saturated for that share of the time.")
 BEYOND = " More than 100 % means that messages which per-message fidelity moves independently share a link; flow fidelity slows them down."
 
 

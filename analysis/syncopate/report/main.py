@@ -11,7 +11,7 @@ from syncopate.common.writing import is_stdout, write
 from syncopate.report import files, lanes, measures, notes, tracks, weighed
 from syncopate.report.page import page
 from syncopate.report.page_data import page_data
-from syncopate.results import explanations, labels
+from syncopate.results import explanations, labels, network_file
 from syncopate.results.folder import read_runs
 
 COMMAND = command_of("report")
@@ -78,6 +78,7 @@ def make(options):
         most = tracks.most_slices(sum(len(run.timelines) for run in runs))
         shown, remarks = lanes.read_all(runs, frame, lambda file: embedded.append(tracks.tracks(file, most, kinds)) if is_page else None)
     explained = explanations.read_all(runs, frame) if is_page else []
+    networks = network_file.read_all(runs, frame) if is_page else []
     if options.cluster:
         frame = of_cluster(frame, options.cluster)
         shown = [one for one in shown if one.panel in set(frame["panel"])]
@@ -86,8 +87,9 @@ def make(options):
         points = set(zip(frame["run"], frame["point"]))
         embedded = [one for one in embedded if (one["run"], one["point"]) in points]
         explained = [one for one in explained if (one.row["run"], one.row["point"]) in points]
+        networks = [one for one in networks if (one.row["run"], one.row["point"]) in points]
         factors = weighed.read_factors(options.factors) if options.factors else None
-        text = page(runs, frame, looks, page_data(runs, frame, embedded, kinds, explained), remarks, factors, not options.cluster)
+        text = page(runs, frame, looks, page_data(runs, frame, embedded, kinds, explained, networks), remarks, factors, not options.cluster)
         made.append((Path(options.output), text.encode()))
     if not is_page and options.output:
         made += stills(options, runs, frame, looks, shown)

@@ -2,14 +2,15 @@
 
 from pathlib import PurePath
 
-from syncopate.common.wording import distinct, duration
+from syncopate.common.wording import distinct, duration, listed, parse
 from syncopate.report import jobs_table, links_table, notes, weighed
 from syncopate.report.answer import sentences, winners
 from syncopate.results.columns import COLUMNS
+from syncopate.results.labels import NODES, said, short
 from syncopate.web import theme
 from syncopate.web.template import fill_interactive
 
-SCRIPTS = ("data", "numbers", "elements", "theme", "legend", "key", "scaling", "composition", "timeline", "explanation", "table", "start")
+SCRIPTS = ("data", "numbers", "elements", "state", "theme", "legend", "key", "scaling", "composition", "timeline", "explanation", "network", "table", "start")
 
 
 def page(runs, frame, styles, data, remarks, factors, whole):
@@ -24,16 +25,30 @@ def page(runs, frame, styles, data, remarks, factors, whole):
     compared = [max(other.compared for other in found if other.setting == one.setting) for one in found]
     return fill_interactive(
         "report.html", SCRIPTS, data,
-        title=", ".join(distinct(run.name for run in runs)), fidelity=notes.fidelity(frame), about=about(runs, frame),
+        title=", ".join(distinct(run.name for run in runs)), subject=subject(runs, frame), fidelity=notes.fidelity(frame), about=about(runs, frame),
         warnings=notes.warnings(runs), failed=[item for run in runs for item in run.about["failed"]],
         several_choices=frame["choice"].nunique() > 1, several_settings=frame["setting"].nunique() > 1,
-        lead=lead, sentences=spoken if len(spoken) <= 8 and (len(spoken) > 1 or not lead) else [],
+        lead=lead, sentences=spoken if len(spoken) <= 8 and (not lead or len({one.names for one in found}) > 1) else [],
         winners=[(one, one.compared < most) for one, most in zip(found, compared)],
         shown={"workers": any(one.workers != one.nodes for one in found), "runner_up": any(one.compared > 1 for one in found),
                "wfbp": any(one.over_wfbp for one in found)},
         colors={choice: theme.colors(styles[series].color) for choice, series in zip(frame["choice"], frame["series"])},
-        has_timelines=bool(data["timelines"]), has_explanations=bool(data["explanations"]), remarks=remarks, links=links_table.section(runs, frame),
+        has_timelines=bool(data["timelines"]), has_explanations=bool(data["explanations"]), has_networks=bool(data["networks"]), remarks=remarks, links=links_table.section(runs, frame),
         jobs=jobs_table.section(runs, frame), by_samples=weighed.section(runs, frame, factors) if factors else None, glossary=glossary(frame))
+
+
+def subject(runs, frame):
+    """One line of what was simulated, with what was changed and swept of the cluster, whose name says nothing of that."""
+    values = {}
+    for run in runs:
+        for pointer, value in run.about["settings"].items():
+            values.setdefault(pointer, []).append(short(value))
+    for pointer in frame.columns:
+        if pointer.startswith("/"):
+            values[pointer] = [short(parse(cell)) for cell in frame[pointer] if isinstance(cell, str)]
+    names = [pointer for pointer in values if pointer.startswith("/cluster/") and pointer not in (NODES, "/cluster/name")]
+    of_cluster = [f"{said(pointer, names)} {listed(distinct(values[pointer])) if len(set(values[pointer])) <= 4 else 'swept'}" for pointer in names]
+    return "  ·  ".join([notes.subject(runs, frame), *([f"with {', '.join(of_cluster)}"] if of_cluster else [])])
 
 
 def about(runs, frame):

@@ -4,32 +4,32 @@ from syncopate.common import style
 from syncopate.common.wording import counted, parse
 from syncopate.report.axes import axes
 from syncopate.report.lanes import PHASES as COMPUTING
+from syncopate.report.networks import network
 from syncopate.results.columns import COLUMNS
-from syncopate.results.labels import short
+from syncopate.results.labels import said, short
 from syncopate.web import theme
 from syncopate.web.embedded import column, rounded
 
 CLASSES = {      # of a critical path, in the order of its bar
-    "compute": style.BLUE, "update": style.GREEN, "compression": style.MOSS, "latency": style.SKY, "transfer": style.ORANGE,
-    "reduce": style.BROWN, "host": style.GREY, "server": style.PURPLE, "queue": style.MAGENTA, "straggler": style.CRIMSON,
-    "jitter": style.VIOLET, "overlap_slowdown": style.OLIVE, "pause": style.BLACK,
+    "compute": style.COMPUTE, "update": style.UPDATE, "compression": "#A0D070", "latency": "#E8D088", "transfer": style.COMMUNICATION,
+    "reduce": "#A05858", "host": "#887058", "server": "#8870B8", "queue": "#584088", "straggler": "#704040",
+    "jitter": "#D088E8", "overlap_slowdown": "#708858", "pause": "#585840",
 }
 PHASES = {kind: theme.colors(color) | {"name": name} for kind, (name, color) in COMPUTING.items()} | {
-    "collective": theme.colors(style.PURPLE) | {"name": "message"}, "critical": theme.colors(style.VERMILLION) | {"name": "critical path"}}
+    "collective": theme.colors(style.MESSAGE) | {"name": "message"}, "critical": theme.colors(style.INK) | {"name": "critical path"}}
 SLACK = [{"name": name, "most": most, **theme.colors(color)} for name, most, color in (
-    ("no slack", 0.0, style.VERMILLION), ("slack below 1% of an iteration", 0.01, style.ORANGE), ("below 10%", 0.1, style.SKY),
-    ("more", 1.0, style.lighter(style.SKY, 0.6)))]
+    ("no slack", 0.0, "#882810"), ("slack below 1% of an iteration", 0.01, "#D08840"), ("below 10%", 0.1, "#E8B870"), ("more", 1.0, "#E8D0A0"))]
 
 # Of the table of all points: documented columns that say the same as a swept key, and those that stand in the short table.
 REPEATED = {"/cluster": "cluster", "/cluster/name": "cluster", "/cluster/nodes": "nodes", "/schedule/name": "schedule",
             "/all_reduce": "all_reduce", "/all_reduce/name": "all_reduce", "/fidelity": "fidelity"}
 ALWAYS = {"schedule", "nodes", "iteration_s", "compute_s", "wait_s", "exposed_communication_s", "speedup", "efficiency"}
-WHERE_ANY = {"iteration_low_s", "iteration_high_s", "staleness_mean", "total_h"}
+WHERE_ANY = {"iteration_low_s", "iteration_high_s", "staleness_mean", "total_h", "cost"}
 WHERE_DIFFERENT = {"model", "cluster", "all_reduce", "fidelity", "batch"}
 
 
-def page_data(runs, frame, tracks, kinds, explained):
-    """A dict. `tracks`: what tracks.tracks() returns of points of `frame`; `kinds`: theirs; `explained`: Explanations."""
+def page_data(runs, frame, tracks, kinds, explained, networks):
+    """A dict. `tracks`: what tracks.tracks() returns of points of `frame`; `kinds`: theirs; `explained`: Explanations; `networks`: NetworkFiles."""
     texts = {}
     return {
         "axes": axes(runs, frame),
@@ -37,20 +37,43 @@ def page_data(runs, frame, tracks, kinds, explained):
         "parts": [{"column": name, "name": text, **theme.colors(color)} for name, (text, color) in style.PARTS.items()],
         "phases": PHASES,
         "slack": SLACK,
+        "heat": [theme.heat(step / 20) for step in range(21)],
         "kinds": list(kinds),
         "timelines": [one | {"name": name_of(frame, one["run"], one["point"])} for one in tracks],
         "classes": [{"name": name, **theme.colors(color)} for name, color in CLASSES.items()],
+        "best": {"timeline": fastest(frame, [(one["run"], one["point"]) for one in tracks]),
+                 "explanation": fastest(frame, [(one.row["run"], one.row["point"]) for one in explained]),
+                 "network": fastest(frame, [(one.row["run"], one.row["point"]) for one in networks])},
+        "networks": [network(one) | {"name": name_of(frame, one.row["run"], one.row["point"])} for one in networks],
         "explanations": [explanation(frame, one, texts) for one in explained],
         "texts": list(texts),
     }
 
 
+def fastest(frame, points):
+    """The place of the fastest of these points, (run, point) each; 0 where there is none."""
+    seconds = dict(zip(zip(frame["run"], frame["point"]), frame["iteration_s"]))
+    return min(range(len(points)), key=lambda place: seconds[points[place]], default=0)
+
+
 def columns(runs, frame):
     """The columns of the table of all points, with the values of results.csv unrounded."""
     names = [column("scenario", [runs[run].name for run in frame["run"]], is_text=True)] if len(runs) > 1 else []
-    swept = [column(name, frame[name], is_text=True) for name in frame.columns if name.startswith("/") and not repeats(frame, name)]
-    documented = [column(name, frame[name], one.unit, one.kind == "text", is_brief(frame, name)) for name, one in COLUMNS.items() if name != "point"]
-    return [*names, column("point", frame["point"]), *swept, *documented]
+    pointers = [name for name in frame.columns if name.startswith("/")]
+    first = {name if not repeats(frame, name) else REPEATED[name] for name in pointers}
+    swept = [with_words(column(name, frame[name], is_text=True), said(name, pointers)) for name in pointers if not repeats(frame, name)]
+    documented = [column(name, frame[name], one.unit, one.kind == "text", (is_brief(frame, name) or name in first) and f"/{name}" not in first) for name, one in COLUMNS.items()
+                  if name != "point"]
+    for one in documented:
+        if one["name"] == "wait_s" and (frame["wait_s"] < 0).any():
+            one["head"] = "wait_s (below 0: computed less)"
+    return [one | {"first": one["name"] in first or one["name"] == "scenario", "priced": one["name"] == "cost"}
+            for one in (*names, column("point", frame["point"]), *swept, *documented)]
+
+
+def with_words(swept, head):
+    """A swept column with its name and its texts as people say them."""
+    return swept | {"head": head, "said_texts": [short(parse(text)) for text in swept["texts"]]}
 
 
 def is_brief(frame, name):

@@ -11,7 +11,7 @@ from syncopate.report.chart import name_rows
 from syncopate.report.figures import SMALL, TITLE_LINE, Page, heading, notes_height
 from syncopate.report.lanes import PHASES
 
-CHANNEL = (style.PURPLE, "#94497A")   # successive messages alternate
+CHANNEL = (style.MESSAGE, "#8E74AC")   # successive messages alternate
 OTHER = "#E3DCE1"                     # a message of another iteration
 
 

@@ -21,7 +21,8 @@ def tracks(file, most, kinds):
     A row's `slices` are, one after the other, the number of the kind, the iteration (-1: none), the gap since the end of the slice
     before, and the length; its `slack` is, one after the other, of how many slices, and how much (-1: unknown). A kind is (name, category or a layer's phase, bytes or None); new ones are added to `kinds`, {kind: its
     number}. `from` and `to` are when what is shown begins and ends, `first` is the first iteration of the first worker. A track has a
-    row each for steps, phases and layers; its uppermost is `named`.
+    row each for steps, phases and layers; its uppermost is `named`. A link's `steps` are, one after the other, the gap since the step before,
+    and percent of its bandwidth from then on.
     """
     measured = [one for one in file.events if one.end > file.window[0] + HALF_NS and one.start < file.window[1] - HALF_NS]
     events = measured[:most]
@@ -36,6 +37,7 @@ def tracks(file, most, kinds):
                   "named": level == min(other[3] for other in rows if other[1:3] == (process, track)), "layers": level == LEVELS["layer"],
                   "critical": not is_worker, "slices": encoded(its, kinds), "slack": slack_of(its)}
                  for (is_worker, process, track, level), its in sorted(rows.items(), key=lambda row: row[0])],
+        "links": [{"name": name, "of": unit.removeprefix("% of "), "steps": steps_of(steps[:most // len(file.links)])} for name, (unit, steps) in file.links.items()],
     }
 
 
@@ -55,6 +57,14 @@ def encoded(events, kinds):
         start, end = nanoseconds(event.start), nanoseconds(event.end)
         found += [kinds.setdefault(kind, len(kinds)), iteration, start - at, end - start]
         at = end
+    return found
+
+
+def steps_of(steps):
+    found, at = [], 0
+    for seconds, percent in steps:
+        found += [nanoseconds(seconds) - at, round(percent, 1)]
+        at = nanoseconds(seconds)
     return found
 
 

@@ -27,6 +27,7 @@ class Run:
     swept: list             # the pointers that results.csv has as columns
     timelines: list         # files
     explanations: list
+    networks: list
 
     @property
     def name(self):
@@ -64,16 +65,16 @@ def read_run(folder):
     rows, swept = read_table(folder / "results.csv", again)
     about = read_about(folder / "results.json", again)
     check_same_points(folder, about, rows, again)
-    return Run(folder, about, rows, swept, files_of_points(folder, "timeline"), files_of_points(folder, "explanation"))
+    return Run(folder, about, rows, swept, files_of_points(folder, "timeline"), files_of_points(folder, "explanation"), files_of_points(folder, "network", r"dot"))
 
 
 def how_to_write(folder):
     return f"run the scenario again: simctl run SCENARIO -o {folder}"
 
 
-def files_of_points(folder, kind):
-    """The files KIND-<point>.json, or .json.gz, of the folder, in the order of their points."""
-    return sorted((path for path in folder.iterdir() if re.fullmatch(rf"{kind}-\d+\.json(\.gz)?", path.name)), key=point_of)
+def files_of_points(folder, kind, ending=r"json(\.gz)?"):
+    """The files KIND-<point>.json, or .json.gz, or with another ending, of the folder, in the order of their points."""
+    return sorted((path for path in folder.iterdir() if re.fullmatch(rf"{kind}-\d+\.{ending}", path.name)), key=point_of)
 
 
 def point_of(path):

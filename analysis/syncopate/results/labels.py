@@ -190,6 +190,14 @@ def name_value(pointer, value, pointers):
     return f"{last_word(pointer) if len(alike) == 1 else pointer[1:]}={short(value)}"
 
 
+def said(pointer, pointers):
+    """A swept key as people say it: its last word, before it as many more as no other of `pointers` ends with: bandwidth, or jitter cv."""
+    words = [[word.replace("~1", "/").replace("~0", "~") for word in other.split("/") if word and not word.isdigit()] for other in pointers]
+    own = words[pointers.index(pointer)]
+    count = next((count for count in range(1, len(own) + 1) if sum(other[-count:] == own[-count:] for other in words) == 1), 0)
+    return " ".join(own[-count:]).replace("_", " ") if count else pointer
+
+
 @functools.cache
 def last_word(pointer):
     """The key at the end of a pointer, without places in lists."""

@@ -25,6 +25,11 @@ class Link:
     def saturated(self):
         return self.utilisation_in_use > SATURATED
 
+    @property
+    def saturated_share(self):
+        """The share of the window in which something crosses a saturated link."""
+        return min(1.0, self.utilisation / self.utilisation_in_use)
+
 
 @dataclass(frozen=True)
 class Busy:

@@ -33,6 +33,7 @@ class TimelineFile:
     processes: dict      # {process: name}
     tracks: dict         # {(process, track): name}
     events: list
+    links: dict          # {name of a link: (what its numbers are parts of, such as "% of 10 Gb/s", [(seconds, number from then on)])}
 
 
 def read_all(runs, frame):
@@ -54,7 +55,7 @@ def read(path, rows, folder):
         checker.need(about.get(key) == expected, f"/otherData/{key}", f"{shown(expected)} as in results.csv", about.get(key))
     window = tuple(number_at(checker, f"/otherData/{key}", about.get(key)) for key in ("window_open_s", "window_close_s"))
     processes, tracks = names_of(events)
-    return TimelineFile(path.name, row, window, processes, tracks, events_of(checker, events))
+    return TimelineFile(path.name, row, window, processes, tracks, events_of(checker, events), links_of(checker, events))
 
 
 def names_of(events):
@@ -83,6 +84,17 @@ def events_of(checker, events):
         found.append(Event(event["pid"], event["tid"], str(event.get("name")), str(event.get("cat")), start * 1e-6,
                            (start + length) * 1e-6, details.get("iteration"), details.get("bytes"), details.get("phase"), slack))
     return sorted(found, key=lambda one: (one.start, one.end))
+
+
+def links_of(checker, events):
+    """How much of its bandwidth each of the busiest links uses over time."""
+    found = {}
+    for place, event in enumerate(events):
+        if isinstance(event, dict) and event.get("ph") == "C" and isinstance(event.get("args"), dict) and len(event["args"]) == 1:
+            (unit, value), = event["args"].items()
+            time, value = number_at(checker, f"/traceEvents/{place}/ts", event.get("ts")), number_at(checker, f"/traceEvents/{place}/args/{unit}", value)
+            found.setdefault(str(event.get("name")), (unit, []))[1].append((time * 1e-6, value))
+    return {name: (unit, sorted(steps)) for name, (unit, steps) in found.items()}
 
 
 def number_at(checker, where, value):

@@ -7,7 +7,7 @@ from syncopate.training.files import advice_lines
 from syncopate.training.page_data import COLUMNS, page_data
 from syncopate.web.template import fill_interactive
 
-SCRIPTS = ("data", "numbers", "elements", "theme", "legend", "training", "table", "start_training")
+SCRIPTS = ("data", "numbers", "elements", "state", "theme", "legend", "training", "table", "start_training")
 
 
 def page(study):

@@ -18,6 +18,7 @@ PATHS = {
     "p": "M0 -1L.95 -.31L.59 .81H-.59L-.95 -.31Z",
     "h": "M0 -1L.87 -.5V.5L0 1L-.87 .5V-.5Z",
 }
+HEAT = "#A0D0B8", "#E8D070", "#B84028"      # of what is not used, used to half, used fully
 READABLE = 0.17     # luminance: about 4 to 1 on the dark page
 
 
@@ -47,6 +48,6 @@ def luminance(color):
 
 
 def heat(part):
-    """The colour of what is used to that part: from blue over orange, at half, to red."""
-    low, high, along = (style.SKY, style.ORANGE, 2 * part) if part < 0.5 else (style.ORANGE, style.VERMILLION, min(1.0, 2 * part - 1))
+    """The colour of what is used to that part: from green over yellow, at half, to red."""
+    low, high, along = (*HEAT[:2], 2 * part) if part < 0.5 else (*HEAT[1:], min(1.0, 2 * part - 1))
     return style.mixed(low, high, along)

@@ -79,21 +79,6 @@ function sightOf(rows) {
   });
 }
 
-/** Round values of an axis: of a long logarithmic one 1, 2 and 5 or 1 alone of every power of ten, else of equal distance. */
-function roundValues([from, to], isLog) {
-  const values = [];
-  if (isLog && to > 8 * from) {
-    const digits = to > 2000 * from ? [1] : [1, 2, 5];
-    for (let power = Math.floor(Math.log10(from)); 10 ** power <= to; ++power) values.push(...digits.map(digit => digit * 10 ** power));
-  } else {
-    const least = (to - from) / 8;
-    const power = 10 ** Math.floor(Math.log10(least));
-    const step = power * [1, 2, 5, 10].find(digit => digit * power >= least);
-    for (let place = Math.ceil(from / step); place * step <= to; ++place) values.push(place * step);
-  }
-  return values.filter(value => value >= from && value <= to);
-}
-
 /** An axis, with marks at the candidates' own values where these are few. */
 function candidateAxis(column, range, isLog, name) {
   const look = axisLook();
@@ -250,13 +235,20 @@ function showCandidates() {
     byId(`candidates-log-${name}`).closest("label").hidden = !mayBeLog[axis];
   }
   byId("candidates-best").hidden = !bestRows().length;
+  byId("candidates-measure").value = candidates.measure;
+  byId("candidates-group").value = candidates.group;
   candidates.sight = null;
   candidatesLegend.show(data.groups[candidates.group].series);
   candidatesChart.draw();
+  remember();
 }
 
 function prepareCandidates() {
-  candidatesLegend = makeLegend(byId("candidates-legend"), () => candidatesChart.draw());
+  candidatesLegend = makeLegend(byId("candidates-legend"), () => { candidatesChart.draw(); remember(); });
+  candidatesLegend.show(data.groups[0].series);
+  keepOne("upwards", () => UPWARDS.map(measure => measure.name), () => candidates.measure, measure => { candidates.measure = measure; });
+  keepOne("colours", () => data.groups.map(group => group.name), () => candidates.group, group => { candidates.group = group; });
+  keep("hidden", () => candidatesLegend.hiddenText(), text => candidatesLegend.hide(text));
   offer(byId("candidates-measure"), UPWARDS.map(measure => measure.name));
   offer(byId("candidates-group"), data.groups.map(group => group.name));
   const choose = (id, change) => byId(`candidates-${id}`).addEventListener("change", event => {

@@ -25,7 +25,7 @@ function pathClasses() {
 }
 
 function classWords(name) {
-  return name.replace("_", " ");
+  return name.replaceAll("_", " ");
 }
 
 function pathTip(one) {
@@ -98,9 +98,11 @@ function showExplanation() {
   byId("what-if").tBodies[0].replaceChildren(...body(sorted.filter(one => !isLimit(one))));
   byId("what-if").tBodies[1].replaceChildren(...body(sorted.filter(isLimit)));
   pathChart.draw();
+  remember();
 }
 
 function prepareExplanation() {
+  keepOne("why", () => data.explanations.map(one => one.name), () => explanation.point, point => { explanation.point = point; }, () => data.best.explanation);
   byId("explanation-point").addEventListener("change", event => {
     explanation.point = Number(event.target.value);
     showExplanation();

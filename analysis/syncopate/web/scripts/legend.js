@@ -37,6 +37,18 @@ function makeLegend(place, changed) {
       mark();
     },
     isShown: name => !hidden.has(name),
+    /** For the address: the hidden names as a text, and to hide those of a text; a name is as it is but for %, and commas between names. */
+    hiddenText: () => names.filter(name => hidden.has(name)).map(encodeURIComponent).join(","),
+    hide(text) {
+      hidden.clear();
+      for (const name of text.split(",").filter(Boolean)) {
+        try {
+          hidden.add(decodeURIComponent(name));
+        } catch {
+          continue;      // no name of ours
+        }
+      }
+    },
     /** For ECharts: {name: whether it is shown}. */
     selected: () => Object.fromEntries(names.map(name => [name, !hidden.has(name)])),
   };

@@ -17,9 +17,13 @@ const PANEL_HEIGHT = 300;  // of each of several panels below each other
 const ONE_HEIGHT = 390;    // of those beside each other
 const MOST_DRAWN = 10;     // times its value, up to which an interval is drawn
 const SLIDER = 40;         // height of the slider below them
+const FEW_TICKS = 9;       // different values of an axis that are its marks
+const SAME_LINE = 0.01;    // relative difference up to which lines lie on each other
+const ROUNDING = 1e-6;     // of a value
+const DASH = 7;            // pixels of each colour where they do
 
-// `setting`: its number; one more than the last for all of them.
-const scaling = {measure: 0, axis: 0, setting: 0, logX: true, logY: false};
+// `setting`: its number; one more than the last for all of them. `zoom`: the shown part of the axis, in percent.
+const scaling = {measure: 0, axis: 0, setting: 0, logX: true, logY: false, zoom: [0, 100]};
 let scalingLegend = null;
 
 function scalingAxis() {
@@ -95,6 +99,15 @@ function areWide() {
   return areLines() && Math.max(...values) > WIDE * Math.min(...values);
 }
 
+function mayBeLogX() {
+  return panelRows().flat(2).every(row => scalingAxis().values[row] > 0);
+}
+
+/** Whether there is anything to see along any axis. */
+function scalesAtAll() {
+  return data.axes.some(axis => axis.setting_names.some((_, setting) => areLines(axis, [setting])));
+}
+
 /** The unit in which a value axis is labelled, and its factor. */
 function scaleOf(measure, panels) {
   const most = Math.max(...panels.flat(2).map(row => numberAt(measure.column, row) ?? 0));
@@ -105,18 +118,22 @@ function valueAxis(measure, panels) {
   const {unit, factor} = scaleOf(measure, panels);
   const look = axisLook();
   const values = panels.flat(2).flatMap(row => [numberAt(measure.column, row), measure.linear?.(numberAt("workers", row))]).filter(value => value > 0);
+  const isLog = scaling.logY && areLines();
+  const range = isLog ? logarithmic(values) : linear([...values, ...panels.flat(2).map(row => drawnInterval(measure, row)[1] ?? 0)], panels.length > 1);
+  const marks = isLog ? {customValues: roundValues([range.min * factor, range.max * factor], true).map(value => value / factor)} : {};
   return {
-    ...look, ...(scaling.logY ? logarithmic(values) : linear([...values, ...panels.flat(2).map(row => drawnInterval(measure, row)[1] ?? 0)], panels.length > 1)), name: measure.name.toLowerCase() + (unit ? ` (${unit})` : ""),
-    axisLabel: {...look.axisLabel, formatter: value => plain(value * factor)},
+    ...look, ...range, name: measure.name.toLowerCase() + (unit ? ` (${unit})` : ""), axisTick: {...look.axisTick, ...marks},
+    axisLabel: {...look.axisLabel, ...marks, formatter: value => plain(value * factor)},
   };
 }
 
-/** An axis from a power below all values to one above them: of 2, or of 10 where that would give too many ticks. */
+/** A logarithmic axis that shows all values, from a round one to a round one, which it has marks at in spite of rounding. */
 function logarithmic(values) {
-  const [least, most] = [Math.min(...values), Math.max(...values)];
-  const logBase = most < 3000 * least ? 2 : 10;
-  const power = (value, round) => logBase ** round(Math.log(value) / Math.log(logBase));
-  return {type: "log", logBase, min: power(least * 0.98, Math.floor), max: power(most * 1.02, Math.ceil)};
+  const [least, most] = [Math.min(...values) * 0.98, Math.max(...values) * 1.02];
+  const power = 10 ** Math.floor(Math.log10(least));
+  const top = 10 ** Math.floor(Math.log10(most));
+  const [low, high] = [power * [5, 2, 1].find(digit => digit * power <= least), top * [1, 2, 5, 10].find(digit => digit * top >= most)];
+  return {type: "log", min: low * (1 - ROUNDING), max: high * (1 + ROUNDING)};
 }
 
 /** An axis from 0; `together`: with the same end beside others. */
@@ -136,11 +153,30 @@ function linearScaling(measure, rows) {
   }];
 }
 
-function lineSeries(series, rows, measure) {
+/** Of each of the series that are shown, {place, count}: which it is of how many whose lines lie on each other. */
+function tiesOf(rows, measure) {
+  const {values, series} = scalingAxis();
+  const groups = [];
+  rows.forEach((its, number) => {
+    if (!its.length || !scalingLegend.isShown(series[number].name)) return;
+    const line = new Map(its.map(row => [values[row], numberAt(measure.column, row)]));
+    const lies = ({line: other}) => line.size === other.size && [...line].every(([along, value]) => Math.abs(value - other.get(along)) <= SAME_LINE * Math.abs(value));
+    const group = groups.find(lies);
+    if (group) group.members.push(number); else groups.push({line, members: [number]});
+  });
+  const ties = new Map();
+  for (const {members} of groups) members.forEach((number, place) => ties.set(number, {place, count: members.length}));
+  return ties;
+}
+
+/** A line; of those that lie on each other each has its part of the dashes, and markers beside each other's. */
+function lineSeries(series, rows, measure, {place, count} = {place: 0, count: 1}) {
   const color = shade(series);
+  const dashes = count > 1 ? {type: [DASH, DASH * (count - 1)], dashOffset: -DASH * place, cap: "butt"} :
+    {type: series.dash.length ? series.dash.map(length => 2 * length) : "solid"};
   return {
     name: series.name, type: "line", symbol: `path://${series.path}`, symbolSize: 9, showAllSymbol: true, color,
-    lineStyle: {width: 2, type: series.dash.length ? series.dash.map(length => 2 * length) : "solid"},
+    lineStyle: {width: count > 1 ? 2.5 : 2, ...dashes}, symbolOffset: [(place - (count - 1) / 2) * 9, 0],
     itemStyle: {color, borderColor: css("page"), borderWidth: 0.8}, emphasis: {focus: "series", lineStyle: {width: 3}}, blur: {lineStyle: {opacity: 0.2}},
     data: rows.map(row => [scalingAxis().values[row], numberAt(measure.column, row)]).filter(([along, value]) => value > 0 && (along > 0 || !scaling.logX)),
   };
@@ -202,13 +238,14 @@ function grids(count) {
 function alongAxis(values) {
   const axis = scalingAxis();
   const look = axisLook();
-  const powersOfTwo = values.every(value => Number.isInteger(Math.log2(value)));
   const spread = Math.sqrt(Math.sqrt(values[1] / values[0]));
+  const range = [values[0] / spread, values.at(-1) * spread];
+  const marks = values.length <= FEW_TICKS ? {customValues: values} : scaling.logX ? {customValues: roundValues(range, true)} : {};
   return {
-    ...look, type: scaling.logX ? "log" : "value", logBase: powersOfTwo ? 2 : 10, name: axis.name,
-    nameLocation: "middle", nameGap: 26, splitLine: {show: false},
-    axisLabel: {...look.axisLabel, formatter: value => withUnit(value, axis.unit), hideOverlap: true, showMinLabel: !scaling.logX, showMaxLabel: !scaling.logX},
-    min: scaling.logX ? values[0] / spread : undefined, max: scaling.logX ? values.at(-1) * spread : undefined,
+    ...look, type: scaling.logX ? "log" : "value", name: axis.name, nameLocation: "middle", nameGap: 26, splitLine: {show: false},
+    axisTick: {...look.axisTick, ...marks},
+    axisLabel: {...look.axisLabel, ...marks, formatter: value => withUnit(value, axis.unit), hideOverlap: true},
+    min: scaling.logX ? range[0] : undefined, max: scaling.logX ? range[1] : undefined,
   };
 }
 
@@ -230,29 +267,31 @@ function lineOption(panels, measure) {
     yAxis: panels.map((_, place) => ({...upwards, gridIndex: place, name: place % columns ? "" : upwards.name,
       nameTextStyle: {...upwards.nameTextStyle, align: "left"}})),
     dataZoom: [
-      {type: "inside", xAxisIndex: every, filterMode: "none", zoomOnMouseWheel: "ctrl", moveOnMouseWheel: false},
-      sliderLook({xAxisIndex: every, left: 44, right: 26, filterMode: "none", labelFormatter: value => withUnit(Number(significant(value)), axis.unit)}),
+      {type: "inside", start: scaling.zoom[0], end: scaling.zoom[1], xAxisIndex: every, filterMode: "none", zoomOnMouseWheel: "ctrl", moveOnMouseWheel: false},
+      sliderLook({start: scaling.zoom[0], end: scaling.zoom[1], xAxisIndex: every, left: 44, right: 26, filterMode: "none", labelFormatter: value => withUnit(Number(significant(value)), axis.unit)}),
     ],
     tooltip: {trigger: "axis", axisPointer: {type: "line", snap: true, lineStyle: {color: css("edge")}, label: {show: false}}, formatter: lineTip(panels, measure)},
     series: panels.flatMap((rows, place) => {
-      const shown = rows.map((its, number) => [axis.series[number], its]).filter(([, its]) => its.length);
-      return [...linearScaling(measure, rows), ...shown.map(([series, its]) => lineSeries(series, its, measure)),
+      const shown = rows.map((its, number) => [axis.series[number], its, number]).filter(([, its]) => its.length);
+      const ties = tiesOf(rows, measure);
+      return [...linearScaling(measure, rows), ...shown.map(([series, its, number]) => lineSeries(series, its, measure, ties.get(number))),
         ...shown.flatMap(([series, its]) => whiskers(series, its, measure))].map(one => ({...one, xAxisIndex: place, yAxisIndex: place}));
     }),
   };
 }
 
+function shownBars([rows]) {
+  return rows.flatMap((its, place) => its.map(row => ({series: scalingAxis().series[place], row}))).filter(bar => scalingLegend.isShown(bar.series.name));
+}
+
 function barOption(panels, measure) {
-  const axis = scalingAxis();
-  const [rows] = panels;
-  const bars = rows.flatMap((its, place) => its.map(row => ({series: axis.series[place], row}))).filter(bar => scalingLegend.isShown(bar.series.name));
-  const look = axisLook();
+  const bars = shownBars(panels);
+  const names = bars.map(bar => bar.series.name);
   const {factor} = scaleOf(measure, panels);
   return {
     grid: {left: 12, right: 70, top: 10, bottom: 34, containLabel: true},
     xAxis: {...valueAxis(measure, panels), nameLocation: "middle", nameGap: 28},
-    yAxis: {...look, type: "category", inverse: true, data: bars.map(bar => bar.series.name), axisTick: {show: false}, splitLine: {show: false},
-      axisLabel: {...look.axisLabel, width: 200, overflow: "break"}},
+    yAxis: barAxis(names, barNames(names, chartWidth())),
     tooltip: {trigger: "item", formatter: hit => `<table class="tip">${toldValue(bars[hit.dataIndex].series.name, hit.color, measure, bars[hit.dataIndex].row)}</table>`},
     series: [{
       name: measure.name, type: "bar", barMaxWidth: 22,
@@ -278,10 +317,31 @@ function settingWords(setting, rows, measure) {
   return `${measure.name} by ${axis.name}, ${axis.setting_names[setting]}. ${said.join("; ")}.`;
 }
 
-const scalingChart = addChart("scaling-chart", {
+/** Says only of what is there what it means. */
+function showScalingCaptions() {
+  const measure = MEASURES[scaling.measure];
+  const rows = panelRows().flat(2);
+  byId("scaling-about-names").hidden = scalingAxis().series.length < 2;
+  byId("scaling-about-speedup").hidden = !/speedup|efficiency/.test(measure.column);
+  byId("scaling-about-linear").hidden = !measure.linear || !areLines();
+  byId("scaling-about-intervals").hidden = !areLines() || rows.every(row => intervalOf(measure, row) === null);
+  byId("scaling-about-ties").hidden = !areLines() || !panelRows().some(its => [...tiesOf(its, measure).values()].some(tie => tie.count > 1));
+  byId("scaling-about-zoom").hidden = !areLines();
+  byId("scaling-title").textContent = scalingAxis().name === "nodes" ? "How it scales" : `By ${scalingAxis().name}`;
+}
+
+const scalingChart = scalesAtAll() && addChart("scaling-chart", {
+  started: chart => chart.on("datazoom", () => {
+    const {start, end} = chart.getOption().dataZoom[0];
+    scaling.zoom = [start, end];
+    remember();
+  }),
+  drawn: showScalingCaptions,
   height() {
     const panels = panelRows();
-    return areLines() ? panelsHeight(panels.length) + SLIDER : 80 + 30 * panels.flat(2).length;
+    if (areLines()) return panelsHeight(panels.length) + SLIDER;
+    const names = shownBars(panels).map(bar => bar.series.name);
+    return 80 + barNames(names, chartWidth()).height * names.length;
   },
   option() {
     const measure = MEASURES[scaling.measure];
@@ -294,24 +354,41 @@ const scalingChart = addChart("scaling-chart", {
 
 /** The controls say what is chosen; where nothing may be logarithmic there is no such choice. */
 function showScaling() {
+  byId("scaling").hidden = !scalingChart;
+  if (!scalingChart) return;
+  byId("scaling-measure").value = scaling.measure;
+  byId("scaling-axis").value = scaling.axis;
   const axis = scalingAxis();
   const panels = panelRows();
-  const values = panels.flat(2).map(row => axis.values[row]);
-  scaling.logX &&= values.every(value => value > 0);
+  scaling.logX &&= mayBeLogX();
   byId("scaling-log-x").checked = scaling.logX;
-  byId("scaling-log-x").closest("label").hidden = !areLines() || !values.every(value => value > 0);
+  byId("scaling-log-x").closest("label").hidden = !areLines() || !mayBeLogX();
   byId("scaling-log-y").checked = scaling.logY;
+  byId("scaling-log-y").closest("label").hidden = !areLines();
   const count = axis.setting_names.length;
   const together = count > 1 && areLines(axis, [...Array(count).keys()]) ? ["all, side by side"] : [];
   offer(byId("scaling-setting"), [...axis.setting_names, ...together], scaling.setting);
   scalingLegend.show(axis.series.filter((_, place) => panels.some(rows => rows[place].length)));
   scalingChart.draw();
+  remember();
 }
 
 function prepareScaling() {
-  scalingLegend = makeLegend(byId("scaling-legend"), () => scalingChart.draw());
-  scalingLegend.show(scalingAxis().series);
-  scaling.setting = firstSetting(scalingAxis());
+  if (!scalingChart) return;
+  scalingLegend = makeLegend(byId("scaling-legend"), () => { scalingChart.draw(); remember(); });
+  keepOne("show", () => MEASURES.map(measure => measure.column), () => scaling.measure, measure => { scaling.measure = measure; });
+  keepOne("along", () => data.axes.map(axis => axis.name), () => scaling.axis, axis => { scaling.axis = axis; });
+  keepOne("on", () => [...scalingAxis().setting_names, "all"], () => scaling.setting, setting => {
+    scaling.setting = setting;
+    scalingLegend.show(scalingAxis().series);
+  }, () => firstSetting(scalingAxis()));
+  keepYes("log-x", () => scaling.logX, is => { scaling.logX = is; }, mayBeLogX);
+  keepYes("log-y", () => scaling.logY, is => { scaling.logY = is; }, areWide);
+  keep("hidden", () => scalingLegend.hiddenText(), text => scalingLegend.hide(text));
+  keep("zoom", () => scaling.zoom[0] > 0 || scaling.zoom[1] < 100 ? scaling.zoom.map(end => plain(end)).join("-") : "", text => {
+    const [from, to] = rangeIn(text) ?? [0, 100];
+    scaling.zoom = [Math.max(0, from), Math.min(100, to)];
+  });
   offer(byId("scaling-measure"), MEASURES.map(measure => measure.name));
   offer(byId("scaling-axis"), data.axes.map(axis => axis.name));
   const choose = (id, change) => byId(id).addEventListener("change", event => { change(event.target); showScaling(); });
@@ -320,9 +397,8 @@ function prepareScaling() {
     scaling.logY = areWide();
   });
   chooseData("scaling-measure", measure => ({measure}));
-  chooseData("scaling-axis", axis => ({axis, setting: firstSetting(data.axes[axis]), logX: true}));
+  chooseData("scaling-axis", axis => ({axis, setting: firstSetting(data.axes[axis]), logX: true, zoom: [0, 100]}));
   chooseData("scaling-setting", setting => ({setting}));
-  scaling.logY = areWide();
   choose("scaling-log-x", box => { scaling.logX = box.checked; });
   choose("scaling-log-y", box => { scaling.logY = box.checked; });
 }

@@ -4,8 +4,20 @@ const PAGE = 100;
 const table = {columns: [], rows: [], sort: null, falling: false, filter: "", page: 0};
 const haystacks = [];      // of each row, its texts and numbers, in small letters
 
+/** A column's name as people say it; that of results.csv where there is no other. */
+function headOf(column) {
+  return (column.head ?? column.name) + (column.priced ? " (price units)" : "");
+}
+
+/** The columns that are shown; of the main ones, what was swept comes first, then the iteration time. */
+function tableColumns() {
+  if (byId("table-columns").value === "all") return data.columns;
+  const order = column => column.first ? 0 : /^iteration_/.test(column.name) ? 1 : column.name === "point" ? 3 : 2;
+  return data.columns.filter(column => column.brief).sort((one, other) => order(one) - order(other));
+}
+
 function shownCell(column, row) {
-  const value = cellOf(column, row);
+  const value = column.said_texts ? column.said_texts[column.values[row]] : cellOf(column, row);
   return value === null ? "" : typeof value === "number" ? plain(value) : value;
 }
 
@@ -21,7 +33,7 @@ const COMPARISONS = {
 /** What one word of the filter demands of a row: a comparison such as nodes>=64, else that the row has the word. */
 function demand(word) {
   const [, name, sign, value] = word.match(/^([^<>=]+)(>=|<=|>|<|=)([^<>=]+)$/) ?? [];
-  const column = name && data.columns.find(one => one.name.toLowerCase() === name);
+  const column = name && data.columns.find(one => [one.name, one.head?.replaceAll(" ", "_")].some(its => its?.toLowerCase() === name));
   if (!column) return row => haystack(row).includes(word);
   if (column.texts) return row => COMPARISONS[sign](cellOf(column, row).toLowerCase(), value);
   return row => cellOf(column, row) !== null && COMPARISONS[sign](cellOf(column, row), Number(value));
@@ -57,17 +69,18 @@ function tableAsCsv() {
 }
 
 function showTable() {
-  table.columns = data.columns.filter(column => column.brief || byId("table-columns").value === "all");
+  table.columns = tableColumns();
   table.rows = sortedRows(filteredRows());
   table.page = 0;
   showTableHead();
   showTablePage();
+  remember();
 }
 
 function showTableHead() {
   byId("rows").tHead.replaceChildren(element("tr", {}, ...table.columns.map(column => {
     const sorted = table.sort === column;
-    const button = element("button", {type: "button", "data-column": column.name}, ...breakable(column.name),
+    const button = element("button", {type: "button", "data-column": column.name, title: column.name}, ...breakable(headOf(column)),
       element("span", {class: "arrow", "aria-hidden": "true"}, sorted ? (table.falling ? "▼" : "▲") : ""));
     button.addEventListener("click", () => sortBy(column));
     return element("th", {scope: "col", class: column.texts ? "text" : "", "aria-sort": sorted ? (table.falling ? "descending" : "ascending") : "none"}, button);
@@ -103,6 +116,7 @@ function showTablePage() {
 function turnPage(by) {
   table.page += by;
   showTablePage();
+  remember();
   byId("rows").parentElement.scrollTop = 0;
 }
 
@@ -123,6 +137,12 @@ async function copyText(text) {
 }
 
 function prepareTable() {
+  keep("filter", () => table.filter, text => { table.filter = byId("table-filter").value = text; });
+  keepYes("all-columns", () => byId("table-columns").value === "all", is => { byId("table-columns").value = is ? "all" : "brief"; });
+  keep("sort", () => table.sort ? (table.falling ? "-" : "+") + table.sort.name : "", text => {
+    table.sort = data.columns.find(column => column.name === text.slice(1)) ?? null;
+    table.falling = table.sort !== null && text[0] === "-";
+  });
   byId("table-filter").addEventListener("input", event => {
     table.filter = event.target.value;
     showTable();

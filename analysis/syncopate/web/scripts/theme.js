@@ -19,12 +19,53 @@ function inkOn(color) {
   return 0.299 * red + 0.587 * green + 0.114 * blue > 140 ? "#000000" : "#ffffff";
 }
 
+const ruler = document.createElement("canvas").getContext("2d");
+
+/** Pixels that a text takes. */
+function textWidth(text, size, weight = 400) {
+  ruler.font = `${weight} ${size}px ${getComputedStyle(document.body).fontFamily}`;
+  return ruler.measureText(text).width;
+}
+
+/** A text in lines that are no wider than `width` pixels, by words where these fit. */
+function wrapped(text, size, width) {
+  const lines = [""];
+  for (let word of text.split(/(?<=[ ,])/)) {
+    if (lines.at(-1) && textWidth((lines.at(-1) + word).trimEnd(), size) > width) lines.push("");
+    while (textWidth(word.trimEnd(), size) > width && word.length > 1) {
+      let length = word.length - 1;
+      while (length > 1 && textWidth(word.slice(0, length), size) > width) --length;
+      lines[lines.length - 1] = word.slice(0, length);
+      word = word.slice(length);
+      lines.push("");
+    }
+    lines[lines.length - 1] += word;
+  }
+  return lines.map(line => line.trimEnd());
+}
+
+const LINE = 15;      // pixels, of the names of bars
+
+/** Names of bars beside a chart that is `chartWidth` pixels wide: their lines, the size of their letters, and pixels that a bar and its name need. */
+function barNames(names, chartWidth) {
+  const size = chartWidth < 600 ? 10.5 : 12;
+  const lines = names.map(name => wrapped(name, size, Math.min(260, 0.34 * chartWidth)));
+  return {lines, size, height: Math.max(30, LINE * Math.max(1, ...lines.map(its => its.length)) + 10)};
+}
+
+/** An axis of such bars, the uppermost first. */
+function barAxis(names, {lines, size}) {
+  const look = axisLook();
+  return {...look, type: "category", inverse: true, data: names, axisTick: {show: false}, axisLine: {show: false}, splitLine: {show: false},
+    axisLabel: {...look.axisLabel, color: css("ink"), fontSize: size, lineHeight: LINE, interval: 0, formatter: (_, place) => lines[place].join("\n")}};
+}
+
 /** The option that all charts share; `says` is what a screen reader reads. */
 function baseOption(says) {
   return {
     animation: false,
     aria: {enabled: true, label: {description: says}},
-    textStyle: {fontFamily: getComputedStyle(document.body).fontFamily, color: css("ink")},
+    textStyle: {fontFamily: getComputedStyle(document.body).fontFamily, color: css("ink"), lineHeight: LINE},
     tooltip: {
       position: besidePointer, backgroundColor: css("raised"), borderColor: css("line"), padding: [8, 12],
       textStyle: {color: css("ink"), fontSize: 13}, extraCssText: "max-width: calc(100vw - 50px); white-space: normal; font-variant-numeric: tabular-nums;",
@@ -41,7 +82,7 @@ function besidePointer([x, y], _params, _element, _shape, {contentSize: [width],
 function axisLook() {
   return {
     axisLine: {show: true, lineStyle: {color: css("edge")}}, axisTick: {lineStyle: {color: css("edge")}},
-    axisLabel: {color: css("quiet"), fontSize: innerWidth < 600 ? 10.5 : 12}, splitLine: {lineStyle: {color: css("grid")}}, minorTick: {show: false},
+    axisLabel: {color: css("quiet"), fontSize: innerWidth < 600 ? 10.5 : 12, lineHeight: LINE}, splitLine: {lineStyle: {color: css("grid")}}, minorTick: {show: false},
     nameTextStyle: {color: css("quiet"), fontSize: 12},
   };
 }
@@ -67,7 +108,7 @@ function addChart(id, part) {
     draw() {
       if (!one.chart) return one.start();
       place.style.height = `${part.height()}px`;
-      one.chart.resize(onPaper ? {width: PAPER_WIDTH} : undefined);
+      one.chart.resize({height: part.height(), ...(onPaper ? {width: PAPER_WIDTH} : {})});
       one.chart.dispatchAction({type: "hideTip"});      // else ECharts would show it again, when what held it is gone
       one.chart.setOption(part.option(), {notMerge: true});
       part.drawn?.();
@@ -83,13 +124,21 @@ function addChart(id, part) {
   return one;
 }
 
+const redrawn = [];      // what else has colours of the theme
+
 function startCharts() {
   for (const one of Object.values(charts)) one.start();
+  for (const show of redrawn) show();
 }
 
+/** On paper, which nobody can unfold, what was simulated is unfolded. */
 function setPaper(is) {
   onPaper = is;
   document.documentElement.classList.toggle("paper", is);
+  for (const place of document.querySelectorAll("details[data-print]")) {
+    if (is) place.dataset.wasOpen = place.open;
+    place.open = is || place.dataset.wasOpen === "true";
+  }
   startCharts();
 }
 

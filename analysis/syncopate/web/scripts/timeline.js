@@ -1,9 +1,12 @@
-// What every shown worker does and what its channels carry, and the critical path, over time. Only what can be told apart is drawn.
+// What every shown worker does and what its channels carry, the critical path, and how the busiest links are used, over time. Only what can
+// be told apart is drawn.
 
 const LANE = 22;            // pixels
-const [LEFT, NARROW_LEFT] = [206, 96];     // pixels for the names of lanes
+const MOST_LEFT = 210;      // pixels for the names of lanes
+const MOST_LEFT_PART = 0.36;    // of the chart's width
 const SHORTEST_NS = 100;    // the furthest that one can zoom in
-const timeline = {point: 0, rows: [], from: 0, to: 0, bySlack: false};
+// `lanes`: how many lanes there are, those of names alone included. `moment`: the time that the slider stands at.
+const timeline = {point: 0, rows: [], names: [], lanes: 0, from: 0, to: 0, moment: 0, bySlack: false};
 
 /** A row's slices as columns, in nanoseconds since the measured window began. */
 function decodedRow(row) {
@@ -24,6 +27,40 @@ function decodedRow(row) {
   return made;
 }
 
+/** A link's percentages as a row: `percent` of its bandwidth from `start` to `end`. */
+function decodedLink(link) {
+  const count = Math.max(0, link.steps.length / 2 - 1);
+  const made = {process: "busiest links", track: `${link.name} (${link.of})`, named: true, link: link.name, kind: [], start: new Float64Array(count),
+    end: new Float64Array(count), percent: new Float64Array(count)};
+  let at = -timelinePoint().window[0];
+  for (let step = 0; step <= count; ++step) {
+    at += link.steps[2 * step] ?? 0;
+    if (step > 0) made.end[step - 1] = at;
+    if (step < count) [made.start[step], made.percent[step]] = [at, link.steps[2 * step + 1]];
+  }
+  return made;
+}
+
+/** Gives every row its lane, and what is written left of it. A process' name has the lane of its uppermost track where that has another one below. */
+function placeRows(rows) {
+  let lane = 0;
+  timeline.names = [];
+  rows.forEach((row, place) => {
+    const isFirst = rows[place - 1]?.process !== row.process;
+    const isAlone = !rows[place + 1] || rows[place + 1].named || rows[place + 1].process !== row.process;
+    if (row.critical) {
+      if (isFirst) timeline.names.push({lane, text: row.process, isProcess: true, critical: true});
+    } else {
+      if (isFirst) timeline.names.push({lane, text: row.process, isProcess: true});
+      if (isFirst && isAlone) ++lane;
+      if (row.named) timeline.names.push({lane: isFirst && !isAlone ? lane + 1 : lane, text: row.track});
+    }
+    row.lane = lane++;
+  });
+  timeline.lanes = lane;
+  return rows;
+}
+
 function timelinePoint() {
   return data.timelines[timeline.point];
 }
@@ -41,8 +78,18 @@ function firstIteration() {
   return stretchOf(...timelinePoint().first);
 }
 
+function timelineWidth() {
+  return onPaper ? PAPER_WIDTH : byId("timeline-chart").clientWidth;
+}
+
+/** Pixels for the names of lanes: as many as they need, but not most of the chart. */
 function leftOfLanes() {
-  return innerWidth < 600 ? NARROW_LEFT : LEFT;
+  const widest = Math.max(...timeline.names.map(name => textWidth(name.text, nameSize(), name.isProcess ? 700 : 400)));
+  return Math.ceil(Math.min(widest + 20, MOST_LEFT, MOST_LEFT_PART * timelineWidth()));
+}
+
+function nameSize() {
+  return timelineWidth() < 600 ? 10 : 12;
 }
 
 /** The first slice of a row that ends after a time. */
@@ -55,18 +102,29 @@ function firstAfter(row, time) {
   return low;
 }
 
-/** What is in sight, as [lane, start, end, slice, how many]: slices that together are no wider than a pixel are drawn as their first one. */
+/** The slice of a row at a time, or -1. */
+function sliceAt(row, time) {
+  const slice = firstAfter(row, time);
+  return slice < row.end.length && row.start[slice] <= time ? slice : -1;
+}
+
+/**
+ * What is in sight, as [row, start, end, slice, how many, percent]: slices that together are no wider than a pixel are drawn as their first
+ * one, and a link's as their mean.
+ */
 function slicesInSight(pixels) {
   const pixel = (timeline.to - timeline.from) / pixels;
   const found = [];
-  timeline.rows.forEach((row, lane) => {
+  timeline.rows.forEach((row, place) => {
     for (let slice = firstAfter(row, timeline.from); slice < row.end.length && row.start[slice] < timeline.to; ++slice) {
       const last = found.at(-1);
-      if (last?.[0] === lane && row.end[slice] - last[1] < pixel) {
-        last[2] = row.end[slice];
+      const [start, end] = [row.start[slice], row.end[slice]];
+      if (last?.[0] === place && end - last[1] < pixel) {
+        if (row.link && end > last[1]) last[5] = (last[5] * (last[2] - last[1]) + row.percent[slice] * (end - start)) / (end - last[1]);
+        last[2] = end;
         ++last[4];
       } else {
-        found.push([lane, row.start[slice], row.end[slice], slice, 1]);
+        found.push([place, start, end, slice, 1, row.link ? row.percent[slice] : 0]);
       }
     }
   });
@@ -99,27 +157,34 @@ function sliceName(row, slice) {
   return row.iteration[slice] < 0 || row.critical ? name : name === "iteration" ? `${name} ${row.iteration[slice]}` : `${name}, iteration ${row.iteration[slice]}`;
 }
 
-/** A slice as ECharts draws it, cut to the lanes' area. */
-function drawSlice([lane, start, end, slice], area, api) {
-  const row = timeline.rows[lane];
-  const [left, middle] = api.coord([start, lane]);
-  const width = Math.max(api.coord([end, lane])[0] - left, 0.6);
-  const shape = echarts.graphic.clipRectByRect({x: left, y: middle - LANE / 2 + 2, width, height: LANE - 4}, area);
+/** A slice as ECharts draws it, cut to the lanes' area; of a link a column as high as it is used. */
+function drawSlice(row, [, start, end, slice, , percent], area, api) {
+  const [left, middle] = api.coord([start, row.lane]);
+  const width = Math.max(api.coord([end, row.lane])[0] - left, 0.6);
+  const height = row.link ? Math.min(1, percent / 100) * (LANE - 3) : LANE - 4;
+  const shape = echarts.graphic.clipRectByRect({x: left, y: middle + LANE / 2 - 2 - height, width, height}, area);
   if (!shape) return null;
-  const style = sliceLook(row, slice);
+  const style = row.link ? {fill: heatOf(percent / 100)} : sliceLook(row, slice);
   const drawn = {type: "rect", shape, style};
-  if (shape.width < 34) return drawn;
+  if (row.link || shape.width < 34) return drawn;
   const name = {type: "text", x: shape.x + 4, y: middle, silent: true, style: {
-    text: data.kinds[row.kind[slice]][0], fontSize: 10, fill: style.stroke ? css("ink") : inkOn(style.fill), verticalAlign: "middle",
+    text: data.kinds[row.kind[slice]][0], fontSize: 10, lineHeight: 12, fill: style.stroke ? css("ink") : inkOn(style.fill), verticalAlign: "middle",
     width: shape.width - 8, overflow: "truncate", ellipsis: "…"}};
   return {type: "group", children: [drawn, name]};
 }
 
+/** The colour of what is used to that part. */
+function heatOf(part) {
+  return data.heat[Math.round(Math.min(1, Math.max(0, part)) * (data.heat.length - 1))];
+}
+
 /** A slice in words. */
-function sliceTip(value) {
-  const [lane, start, end, slice, count] = value;
-  const row = timeline.rows[lane];
+function sliceTip(row, [, start, end, slice, count, percentage]) {
   const line = (name, text) => `<tr><td>${name}</td><td class="value">${text}</td></tr>`;
+  if (row.link) {
+    return `<b>${escaped(row.track)}</b><table class="tip">${line("used", `${plain(percentage, 3)} %${count > 1 ? " in the mean" : ""}`)}${line("start", duration(start * 1e-9))}` +
+      `${line("length", duration((end - start) * 1e-9))}</table>`;
+  }
   if (count > 1) return `<b>${count} slices too short to be told apart</b><br>zoom in to see them`;
   const [, category, bytes] = data.kinds[row.kind[slice]];
   const what = row.critical ? "critical path" : data.phases[category]?.name ?? category;
@@ -133,56 +198,70 @@ function timelineOption() {
   const point = timelinePoint();
   const [from, to] = wholeStretch();
   const look = axisLook();
+  const {rows} = timeline;
   const base = baseOption(`Timeline of ${point.name}, from ${duration(timeline.from * 1e-9, 4)} to ` +
     `${duration(timeline.to * 1e-9, 4)} after the begin of the measured window. Lanes: ` +
-    `${timeline.rows.filter(row => row.named).map(row => `${row.process}, ${row.track}`).join("; ")}.`);
+    `${rows.filter(row => row.named).map(row => `${row.process}, ${row.track}`).join("; ")}.`);
   return {
     ...base,
     grid: {left: leftOfLanes(), right: 16, top: 8, bottom: 58},
     xAxis: {...look, type: "value", min: from, max: to, position: "bottom", axisLabel: {
       ...look.axisLabel, hideOverlap: true, showMinLabel: false, showMaxLabel: false, formatter: time => duration(Number(significant(time * 1e-9, 6)))}},
-    yAxis: {...look, type: "value", min: -0.5, max: timeline.rows.length - 0.5, interval: 1, inverse: true, splitLine: {show: false},
+    yAxis: {...look, type: "value", min: -0.5, max: timeline.lanes - 0.5, interval: 1, inverse: true, splitLine: {show: false},
       axisTick: {show: false}, axisLine: {show: false}, axisLabel: {show: false}},
     dataZoom: [
       {type: "inside", startValue: timeline.from, endValue: timeline.to, minValueSpan: SHORTEST_NS, filterMode: "none", zoomOnMouseWheel: true, moveOnMouseMove: true},
       sliderLook({startValue: timeline.from, endValue: timeline.to, minValueSpan: SHORTEST_NS, filterMode: "none", showDetail: false}),
     ],
-    tooltip: {...base.tooltip, trigger: "item", formatter: hit => sliceTip(hit.value)},
-    series: [laneNames(), slicesSeries()],
+    tooltip: {...base.tooltip, trigger: "item", formatter: hit => sliceTip(rows[hit.value[0]], hit.value)},
+    series: [laneNames(), slicesSeries(), momentSeries()],
   };
 }
 
-/** The names of the lanes, left of them; the critical path's has a frame. */
+/** The names of the lanes, left of them; the critical path's has a frame. ECharts may draw a series again after another point was chosen. */
 function laneNames() {
+  const {names} = timeline;
   return {
     id: "lanes", type: "custom", silent: true, tooltip: {show: false}, clip: false, encode: {x: -1, y: 0}, z: 3,
-    data: timeline.rows.map((_, lane) => [lane]).filter(([lane]) => timeline.rows[lane].named),
+    data: names.map(({lane}) => [lane]),
     renderItem(params, api) {
-      const lane = api.value(0);
-      const row = timeline.rows[lane];
+      const {lane, text, isProcess, critical} = names[params.dataIndex];
       const {x, width} = params.coordSys;
       const y = api.coord([timeline.from, lane])[1];
-      const text = (name, shift, fill, fontWeight) => ({type: "text", style: {text: name, x: x - 10, y: y + shift, align: "right", verticalAlign: "middle",
-        fill, fontSize: x < LEFT ? 10 : 12, fontWeight, width: x - 12, overflow: "truncate", ellipsis: "…"}});
-      const frame = {type: "rect", shape: {x, y: y - LANE / 2 + 0.5, width, height: LANE - 1}, style: {fill: "none", stroke: shade(data.phases.critical), lineWidth: 2}};
-      const isFirst = timeline.rows[lane - 1]?.process !== row.process;
-      return {type: "group", children: row.critical ? [frame, text(row.process, 0, shade(data.phases.critical), "bold")] :
-        isFirst ? [text(row.process, 0, css("ink"), "bold"), text(row.track, 16, css("quiet"), "normal")] : [text(row.track, 0, css("quiet"), "normal")]};
+      const fill = css(isProcess ? "ink" : "quiet");
+      const name = {type: "text", style: {text, x: x - 10, y, align: "right", verticalAlign: "middle", fill, fontSize: nameSize(), lineHeight: 14,
+        fontWeight: isProcess ? "bold" : "normal", width: x - 12, overflow: "truncate", ellipsis: "…"}};
+      const frame = {type: "rect", shape: {x, y: y - LANE / 2 + 0.5, width, height: LANE - 1}, style: {fill: "none", stroke: fill, lineWidth: 2}};
+      return {type: "group", children: critical ? [frame, name] : [name]};
     },
   };
 }
 
 function slicesSeries() {
-  const items = slicesInSight(Math.max(200, charts["timeline-chart"].chart.getWidth() - leftOfLanes()));
+  const items = slicesInSight(Math.max(200, timelineWidth() - leftOfLanes()));
+  const {rows} = timeline;
   return {
     id: "slices", type: "custom", clip: true, progressive: 0, encode: {x: [1, 2], y: 0}, data: items,
-    renderItem: (params, api) => drawSlice(items[params.dataIndex], params.coordSys, api),
+    renderItem: (params, api) => drawSlice(rows[items[params.dataIndex][0]], items[params.dataIndex], params.coordSys, api),
+  };
+}
+
+/** The line at the slider's moment. */
+function momentSeries() {
+  const {moment} = timeline;
+  return {
+    id: "moment", type: "custom", silent: true, clip: true, tooltip: {show: false}, encode: {x: 0, y: -1}, z: 5, data: [[moment]],
+    renderItem(params, api) {
+      const {y, height} = params.coordSys;
+      const [x] = api.coord([moment, 0]);
+      return {type: "line", shape: {x1: x, x2: x, y1: y, y2: y + height}, style: {stroke: css("ink"), lineWidth: 1.5}};
+    },
   };
 }
 
 const timelineChart = data.timelines.length && addChart("timeline-chart", {
   renderer: "canvas",
-  height: () => LANE * timeline.rows.length + 66,
+  height: () => LANE * timeline.lanes + 66,
   option: timelineOption,
   started(chart) {
     let asked = 0;
@@ -190,10 +269,17 @@ const timelineChart = data.timelines.length && addChart("timeline-chart", {
       const {startValue, endValue} = chart.getOption().dataZoom[0];
       Object.assign(timeline, {from: startValue, to: endValue});
       cancelAnimationFrame(asked);
-      asked = requestAnimationFrame(() => chart.setOption({series: [slicesSeries()]}));
+      asked = requestAnimationFrame(() => {
+        chart.setOption({series: [slicesSeries()]});
+        showMoment();
+        remember();
+      });
     });
   },
-  drawn: () => showKey(byId("timeline-key"), timeline.bySlack ? data.slack : [...timelinePhases(), ...pathKinds()]),
+  drawn() {
+    showKey(byId("timeline-key"), timeline.bySlack ? data.slack : [...timelinePhases(), ...pathKinds()]);
+    showMoment();
+  },
 });
 
 function kindsOf(rows) {
@@ -209,7 +295,33 @@ function timelinePhases() {
 /** What else than computing the critical path consists of. */
 function pathKinds() {
   const used = new Set(kindsOf(timeline.rows.filter(row => row.critical)).map(([name]) => name.split(",")[0]));
-  return data.classes.filter(one => used.has(one.name)).map(one => ({...one, name: `critical path: ${one.name}`}));
+  return data.classes.filter(one => used.has(one.name)).map(one => ({...one, name: `critical path: ${classWords(one.name)}`}));
+}
+
+/** What happens at the slider's moment: of each process what its tracks do, the deepest that is known of each, and how the links are used. */
+function momentRows() {
+  const said = new Map();
+  for (const row of timeline.rows) {
+    const slice = sliceAt(row, timeline.moment);
+    if (slice < 0 || (!row.link && data.kinds[row.kind[slice]][1] === "step")) continue;
+    const [name, category] = row.link ? [] : data.kinds[row.kind[slice]];
+    const what = row.link ? `${plain(row.percent[slice], 3)} %` : row.layers ? `${data.phases[category]?.name ?? category} of ${name}` : name;
+    said.set(row.link ? row.track : `${row.process}, ${row.track}`, what);
+  }
+  return [...said];
+}
+
+function showMoment() {
+  const slider = byId("timeline-moment");
+  timeline.moment = Math.max(timeline.from, Math.min(timeline.to, timeline.moment));
+  Object.assign(slider, {min: 0, max: 1000, step: 1, value: Math.round(1000 * (timeline.moment - timeline.from) / (timeline.to - timeline.from))});
+  const when = duration(Number(significant(timeline.moment * 1e-9, 5)));
+  slider.setAttribute("aria-valuetext", when);
+  byId("timeline-when").textContent = when;
+  slider.style.marginLeft = `${Math.max(0, leftOfLanes() - byId("timeline-when").closest("span").offsetWidth - 12)}px`;
+  byId("timeline-now").tBodies[0].replaceChildren(...momentRows().map(([where, what]) =>
+    element("tr", {}, element("td", {class: "text"}, where), element("td", {class: "text"}, what))));
+  timelineChart.chart.setOption({series: [momentSeries()]});
 }
 
 /** Shows another stretch, in nanoseconds, as far as there is one. */
@@ -219,6 +331,7 @@ function showStretch(from, to) {
   timeline.from = Math.max(first, Math.min(from, last - length));
   timeline.to = timeline.from + length;
   timelineChart.draw();
+  remember();
 }
 
 /** Shows the part of the sight that is `scale` as long, moved by a part of its length. */
@@ -228,27 +341,58 @@ function zoomTimeline(scale, move = 0) {
   showStretch(middle - scale * length / 2, middle + scale * length / 2);
 }
 
+/** Chooses a point, in sight with its first iteration. */
+function chooseTimeline(place) {
+  timeline.point = place;
+  const {rows, links} = timelinePoint();
+  timeline.rows = placeRows([...rows.map(decodedRow), ...links.map(decodedLink)]);
+  [timeline.from, timeline.to] = firstIteration();
+  timeline.moment = timeline.from;
+}
+
 function showTimeline() {
   const point = timelinePoint();
-  timeline.rows = point.rows.map(decodedRow);
-  const knowsSlack = timeline.rows.some(row => row.slack.some(slack => slack >= 0));
-  timeline.bySlack = knowsSlack && byId("timeline-slack").checked;
+  const knowsSlack = timeline.rows.some(row => row.slack?.some(slack => slack >= 0));
+  timeline.bySlack &&= knowsSlack;
+  byId("timeline-slack").checked = timeline.bySlack;
   byId("timeline-slack").closest("label").hidden = !knowsSlack;
+  byId("timeline-about-slack").hidden = !knowsSlack;
+  byId("timeline-about-links").hidden = !point.links.length;
   offer(byId("timeline-point"), data.timelines.map(one => one.name), timeline.point);
   byId("timeline-cut").hidden = !point.cut;
   byId("timeline-cut").textContent = `Only the first ${point.rows.reduce((sum, row) => sum + row.slices.length / 4, 0)} slices of the measured window are here, ` +
     "which is as much as the page holds of a point; the timeline file has all of them.";
-  showStretch(...firstIteration());
+  showStretch(timeline.from, timeline.to);
+}
+
+function isWholeFirst() {
+  const [from, to] = firstIteration();
+  return Math.abs(timeline.from - from) < 1 && Math.abs(timeline.to - to) < 1;
 }
 
 function prepareTimeline() {
+  keepOne("timeline", () => data.timelines.map(one => one.name), () => timeline.point, chooseTimeline, () => data.best.timeline);
+  keep("stretch", () => isWholeFirst() ? "" : `${Math.round(timeline.from)}-${Math.round(timeline.to)}`, text => {
+    const [from, to] = rangeIn(text) ?? [timeline.from, timeline.to];
+    Object.assign(timeline, {from, to});
+  });
+  keep("moment", () => timeline.moment > timeline.from ? String(Math.round(timeline.moment)) : "", text => {
+    timeline.moment = Number.isFinite(Number(text)) && text !== "" ? Number(text) : timeline.from;
+  });
+  keepYes("slack", () => timeline.bySlack, is => { timeline.bySlack = is; });
   byId("timeline-point").addEventListener("change", event => {
-    timeline.point = Number(event.target.value);
+    chooseTimeline(Number(event.target.value));
     showTimeline();
   });
   byId("timeline-slack").addEventListener("change", event => {
     timeline.bySlack = event.target.checked;
     timelineChart.draw();
+    remember();
+  });
+  byId("timeline-moment").addEventListener("input", event => {
+    timeline.moment = timeline.from + event.target.value / 1000 * (timeline.to - timeline.from);
+    showMoment();
+    remember();
   });
   const moves = {in: [0.5], out: [2], left: [1, -0.5], right: [1, 0.5]};
   for (const [name, move] of Object.entries(moves)) byId(`timeline-${name}`).addEventListener("click", () => zoomTimeline(...move));
