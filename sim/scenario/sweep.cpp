@@ -182,9 +182,24 @@ std::string describe(int index, const std::vector<std::pair<std::string, Json>>&
   return text + ")";
 }
 
+/// The named cases that the value means: a case's name, or objects with such a name. Null if it means another value.
+Json cases_of(const Json& value, const Json& cases) {
+  Json chosen = Json::object();
+  for (const Json& one : value.is_array() ? value : Json::array({value})) {
+    const Json name = one.is_object() && one.contains("name") ? one["name"] : one;
+    if (!name.is_string() || !cases.contains(name.get<std::string>())) return nullptr;
+    chosen[name.get<std::string>()] = cases[name.get<std::string>()];
+  }
+  return chosen;
+}
+
 /// The swept values with one left.
 Json pinned(const Setting& setting, const Json& values) {
   if (!values.is_object()) return Json::array({setting.value});
+  if (setting.replaces) {
+    Json chosen = cases_of(setting.value, values);
+    return chosen.is_null() ? Json::array({setting.value}) : chosen;
+  }
   if (setting.value.is_string() && values.contains(setting.value)) return {{setting.value, values[setting.value.get<std::string>()]}};
   std::vector<std::string> names;
   for (const auto& item : values.items()) names.push_back(Json(item.key()).dump());
@@ -219,6 +234,13 @@ void apply(const Setting& setting, Document& document, Library& library) {
   const bool has_sweep = document.root().is_object() && document.root().value("sweep", Json()).is_object();
   if (setting.replaces && has_sweep) drop_swept_inside(setting.pointer, document, origin);
   const auto sweep = document.root().is_object() ? document.root().value("sweep", Json::object()) : Json::object();
+  constexpr std::string_view swept = "/sweep/";
+  const std::string swept_key = setting.pointer.starts_with(swept) ? JsonPointer(setting.pointer).back() : "";
+  if (sweep.is_object() && setting.replaces && sweep.contains(swept_key) && sweep[swept_key].is_object()) {
+    const Json chosen = cases_of(setting.value, sweep[swept_key]);
+    document.set(JsonPointer(setting.pointer), chosen.is_null() ? setting.value : chosen, origin);
+    return;
+  }
   if (sweep.is_object()) {
     if (sweep.contains(setting.pointer)) {
       document.set(JsonPointer("/sweep") / setting.pointer, pinned(setting, sweep[setting.pointer]), origin);

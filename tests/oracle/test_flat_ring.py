@@ -70,7 +70,7 @@ class Known(unittest.TestCase):
         """As bytes hide most latencies, less than all of them are left beside a transfer; of nothing all are."""
         point = gpus(FLAT, 2, 2)
         cost, busy = collectives.over_gpus(point), 2 * 3 / 4 * BETA * SIZE
-        latency, transfer = collectives.parts(point, cost, SIZE, 0)
+        latency, transfer, _ = collectives.parts(point, cost, SIZE, 0)
         self.assertAlmostEqual(transfer, busy, places=12)
         self.assertAlmostEqual(latency + transfer, cost(SIZE), places=12)
         self.assertLess(latency, cost(0))

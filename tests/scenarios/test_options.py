@@ -22,6 +22,14 @@ class DailyOptions(Case):
         self.assertEqual(self.swept("--nodes", "3,5", sweep=sweep), [(name, nodes) for name in ("s-sgd", "wfbp") for nodes in "35"])
         self.assertEqual(self.swept("--nodes", "4", "--set", "/cluster/nodes=2"), [("wfbp", "2")])  # the last one
 
+    def test_named_cases_of_schedules(self):
+        """A name is that of a case, where the scenario sweeps such cases; others replace them."""
+        cases = {"/schedule": {"dts": {"/schedule": {"name": "dts", "delay": 3, "period": 2}}, "wfbp": {"/schedule": {"name": "wfbp", "accumulate": 2}}}}
+        for option, expected, label in (("dts", ["dts"], "dts"), ("wfbp,dts", ["wfbp", "dts"], "wfbp"), ("wfbp,s-sgd", ["wfbp", "s-sgd"], {"name": "wfbp"}),
+                                        ("s-sgd", ["s-sgd"], {"name": "s-sgd"})):
+            self.assertEqual(self.swept("--schedule", option, sweep=cases), [(name, "4") for name in expected])
+            self.assertEqual(json.loads((self.folder / "out/results.json").read_text())["points"][0]["sweep"], {"/schedule": label})
+
     def test_parameters_that_papers_measured_with(self):
         self.swept("--schedule", "dts,sasgd,lasgd,ssd-sgd")
         document = json.loads((self.folder / "out/results.json").read_text())

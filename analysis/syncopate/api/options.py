@@ -13,6 +13,7 @@ from syncopate.api import simctl
 from syncopate.common.errors import UsageError
 
 PYTHONS_OWN = ("for", "from")          # no keywords in Python: for_, from_
+SCENARIOS_OWN = ("trace", "cluster", "schedule", "bandwidth", "nodes")  # keys of the scenario, which take dicts and lists: see settings()
 OURS = ("help", "format", "quiet")     # how results come back is the package's own affair
 
 
@@ -42,7 +43,7 @@ def options_in_help(command: tuple[str, ...], _program: str, _changed: int) -> d
             word = long or short
             name = "output" if word == "-o" else long.removeprefix("--").replace("-", "_")
             found[f"{name}_" if name in PYTHONS_OWN else name] = Option(word, not value, value.endswith("..."))
-    return {name: option for name, option in found.items() if name not in OURS}
+    return {name: option for name, option in found.items() if name not in OURS + SCENARIOS_OWN}
 
 
 def split(command: tuple[str, ...], keywords: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:

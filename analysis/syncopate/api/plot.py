@@ -159,7 +159,7 @@ def label(table: pandas.DataFrame, name: str) -> str:
 def timeline(folder: Path, path: Path) -> Figure:
     """The figure of one timeline file, as the report draws it."""
     run = read_run(folder)
-    run = Run(run.folder, run.about, run.rows, run.swept, [one for one in files_of_points(folder, "timeline") if one == path], [])
+    run = Run(run.folder, run.about, run.rows, run.swept, [one for one in files_of_points(folder, "timeline") if one == path], [], [])
     frame = labels.label([run])
     shown, skipped = lanes.read_all([run], frame)
     if not shown:

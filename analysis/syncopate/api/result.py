@@ -147,7 +147,7 @@ class Result:
     def _means(self, rows: pandas.DataFrame) -> list:
         from syncopate.report.standing import read_means
         from syncopate.results.folder import Run
-        run = Run(self.folder, self.about, rows, self.swept, [], [])
+        run = Run(self.folder, self.about, rows, self.swept, [], [], [])
         return read_means([run], rows.assign(run=0))
 
     def explain(self, point: int = 0, **keywords: Any) -> Explanation:
