@@ -63,12 +63,16 @@ Json details_of(const Setup& setup, const JobTimeline& timeline) {
   return details;
 }
 
-/// How much of what a job waits for are latencies of its all-reduces, if that is most of it and another algorithm is faster for them. By
-/// closed forms, at the mean number of bytes.
+/// How much of what a job waits for are latencies of its all-reduces, if that is most of it and another algorithm is faster for them. On a
+/// star, by closed forms, at the mean number of bytes.
 Json latency_bound(const Setup& setup, const Metrics& metrics) {
   const Scenario& scenario = setup.scenario();
   const Cluster& cluster = scenario.cluster;
-  if (setup.collectives().empty() || cluster.regions || cluster.platform || cluster.is_fitted() || cluster.nodes == 1) return nullptr;
+  const auto& streams = scenario.schedule.traffic.streams;
+  const bool all_reduces = streams.size() == 1 && streams.front().operations == std::vector{Operation::all_reduce};
+  const bool of_all_gpus = scenario.schedule.traffic.ranks == RankKind::gpu || cluster.gpus_per_node == 1;
+  if (!all_reduces || !of_all_gpus || setup.collectives().size() != 1 || !cluster.is_star() || cluster.is_fitted() || cluster.nodes == 1)
+    return nullptr;
   if (!scenario.all_reduce.candidates.empty() || metrics.communications_per_iteration == 0.0) return nullptr;
   const double count = metrics.communications_per_iteration;
   const Bytes bytes = metrics.bytes_per_worker_per_iteration / count;

@@ -268,6 +268,12 @@ Grouping Setup::grouping(Fidelity fidelity) {
   return scenario_.schedule.groups(schedule_input(fidelity));
 }
 
+CostCurve Setup::group_cost(Fidelity fidelity) {
+  ScheduleInput input = schedule_input(fidelity);
+  input.collective = collective_cost(fidelity);
+  return scenario_.schedule.group_cost(input);
+}
+
 Job Setup::job(Fidelity fidelity) {
   const Schedule& schedule = scenario_.schedule;
   const bool is_alone = scenario_.cluster.workers() == 1 && !schedule.traffic.servers;

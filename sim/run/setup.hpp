@@ -100,6 +100,8 @@ class Setup {
 
   /// How the schedule merges gradients; empty if it does not all-reduce groups of them, or has one worker.
   Grouping grouping(Fidelity fidelity);
+  /// What a group of gradients costs by its bytes, for such a schedule, whether it merges by that or not.
+  CostCurve group_cost(Fidelity fidelity);
 
   /// The job. Throws SimulationError.
   Job job(Fidelity fidelity);

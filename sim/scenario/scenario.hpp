@@ -106,7 +106,7 @@ struct Setting {
   std::string pointer;
   Json value;
   std::string option = "--set";  ///< the option that gave it, for messages
-  bool replaces = false;         ///< what the scenario sweeps inside of it goes
+  bool is_list = false;          ///< `value` lists values: one is set, several are swept; of /schedule, what is swept inside goes
 };
 
 /// Parses `POINTER=JSON`, the argument of `--set`. Throws UsageError.

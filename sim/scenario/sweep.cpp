@@ -182,11 +182,11 @@ std::string describe(int index, const std::vector<std::pair<std::string, Json>>&
   return text + ")";
 }
 
-/// The named cases that the value means: a case's name, or objects with such a name. Null if it means another value.
-Json cases_of(const Json& value, const Json& cases) {
+/// The named cases that the values mean: by the case's name, or that of an object. Null if one of them is no case.
+Json cases_of(const Json& values, const Json& cases) {
   Json chosen = Json::object();
-  for (const Json& one : value.is_array() ? value : Json::array({value})) {
-    const Json name = one.is_object() && one.contains("name") ? one["name"] : one;
+  for (const Json& value : values) {
+    const Json name = value.is_object() && value.contains("name") ? value["name"] : value;
     if (!name.is_string() || !cases.contains(name.get<std::string>())) return nullptr;
     chosen[name.get<std::string>()] = cases[name.get<std::string>()];
   }
@@ -196,10 +196,6 @@ Json cases_of(const Json& value, const Json& cases) {
 /// The swept values with one left.
 Json pinned(const Setting& setting, const Json& values) {
   if (!values.is_object()) return Json::array({setting.value});
-  if (setting.replaces) {
-    Json chosen = cases_of(setting.value, values);
-    return chosen.is_null() ? Json::array({setting.value}) : chosen;
-  }
   if (setting.value.is_string() && values.contains(setting.value)) return {{setting.value, values[setting.value.get<std::string>()]}};
   std::vector<std::string> names;
   for (const auto& item : values.items()) names.push_back(Json(item.key()).dump());
@@ -217,30 +213,52 @@ bool overwrites(const std::string& key, const Json& values, const std::string& p
   });
 }
 
-/// Removes what is swept inside a key, which another value replaces. `pointer`: the key's, or its sweep's.
-void drop_swept_inside(const std::string& pointer, Document& document, const std::string& origin) {
-  constexpr std::string_view swept = "/sweep/";
-  const std::string key = pointer.starts_with(swept) ? JsonPointer(pointer).back() : pointer;
-  const Json sweep = document.root()["sweep"];
+/// The sweep without what is inside a key. Throws UsageError where a named case sets something inside.
+Json without_inside(const Setting& setting, const Json& sweep) {
   Json left = Json::object();
-  for (const auto& [inner, values] : sweep.items()) {
-    if (inner == key || !is_at_or_above(key, inner)) left[inner] = values;
+  for (const auto& [key, values] : sweep.items()) {
+    if (key == setting.pointer || !is_at_or_above(setting.pointer, key)) left[key] = values;
+    if (!values.is_object() || key == setting.pointer) continue;
+    for (const Json& settings : values) {
+      if (!settings.is_object()) continue;
+      for (const auto& item : settings.items()) {
+        if (!is_at_or_above(setting.pointer, item.key())) continue;
+        throw UsageError(fmt::format("{}: the cases of {} set {}, which would overwrite it; choose one with --set {}='\"NAME\"'",
+                                     setting.option, key, item.key(), key));
+      }
+    }
   }
-  if (left.size() < sweep.size()) document.set(JsonPointer("/sweep"), left, origin);
+  return left;
+}
+
+/// Sets the only value of a list, or sweeps its values.
+void apply_list(const Setting& setting, Document& document, Library& library) {
+  const std::string origin = from_option(setting.option);
+  const bool has_sweep = document.root().is_object() && document.root().value("sweep", Json()).is_object();
+  Json sweep = has_sweep ? document.root()["sweep"] : Json::object();
+  if (setting.pointer == "/schedule") sweep = without_inside(setting, sweep);
+  bool is_inside = false;  // of what is swept
+  for (const auto& [key, values] : sweep.items()) {
+    if (key == setting.pointer || !overwrites(key, values, setting.pointer)) continue;
+    is_inside = !values.is_object();
+    if (values.is_object())
+      throw UsageError(
+          fmt::format("{}: the cases of {} set {}, or what it is in; set {} instead", setting.option, key, setting.pointer, key));
+  }
+  const bool was_swept = sweep.contains(setting.pointer);
+  if (was_swept || is_inside || setting.value.size() > 1) {
+    const Json cases = was_swept && sweep[setting.pointer].is_object() ? cases_of(setting.value, sweep[setting.pointer]) : Json();
+    sweep[setting.pointer] = cases.is_null() ? setting.value : cases;
+  } else {
+    set_values(document, {{setting.pointer, setting.value.front()}}, library, origin);
+  }
+  if (!sweep.empty() || has_sweep) document.set(JsonPointer("/sweep"), sweep, origin);
 }
 
 void apply(const Setting& setting, Document& document, Library& library) {
+  if (setting.is_list) return apply_list(setting, document, library);
   const std::string origin = from_option(setting.option);
-  const bool has_sweep = document.root().is_object() && document.root().value("sweep", Json()).is_object();
-  if (setting.replaces && has_sweep) drop_swept_inside(setting.pointer, document, origin);
   const auto sweep = document.root().is_object() ? document.root().value("sweep", Json::object()) : Json::object();
-  constexpr std::string_view swept = "/sweep/";
-  const std::string swept_key = setting.pointer.starts_with(swept) ? JsonPointer(setting.pointer).back() : "";
-  if (sweep.is_object() && setting.replaces && sweep.contains(swept_key) && sweep[swept_key].is_object()) {
-    const Json chosen = cases_of(setting.value, sweep[swept_key]);
-    document.set(JsonPointer(setting.pointer), chosen.is_null() ? setting.value : chosen, origin);
-    return;
-  }
   if (sweep.is_object()) {
     if (sweep.contains(setting.pointer)) {
       document.set(JsonPointer("/sweep") / setting.pointer, pinned(setting, sweep[setting.pointer]), origin);
@@ -407,15 +425,29 @@ Study expand(Document base, const std::vector<Setting>& settings, Library& libra
 
 }  // namespace
 
+namespace {
+
+/// A list as --set would say it, for records.
+Setting as_plain(const Setting& setting) {
+  if (!setting.is_list) return setting;
+  if (setting.value.size() == 1) return {setting.pointer, setting.value.front(), setting.option};
+  return {"/sweep" + (JsonPointer() / setting.pointer).to_string(), setting.value, setting.option};
+}
+
+}  // namespace
+
 Study read_study(const std::string& name, const std::vector<Setting>& settings, bool with_digests) {
   const std::filesystem::path file = name == "-" ? std::filesystem::path(name) : named_file(name, {FileKind::scenario});
   Document base = name == "-" ? Document(parse_json(read_stdin(), "stdin"), "stdin") : Document::read(file);
   Library library(file.parent_path());
+  // Outer keys first, the whole sweep before what single settings sweep.
+  const auto depth = [](const Setting& setting) { return setting.pointer == "/sweep" ? 0 : setting.pointer.size(); };
   std::vector<Setting> outer_first = settings;
-  std::stable_sort(outer_first.begin(), outer_first.end(),
-                   [](const auto& a, const auto& b) { return a.pointer.size() < b.pointer.size(); });
+  std::stable_sort(outer_first.begin(), outer_first.end(), [&](const Setting& a, const Setting& b) { return depth(a) < depth(b); });
   for (const Setting& setting : outer_first) apply(setting, base, library);
-  Study study = expand(std::move(base), settings, library, with_digests);
+  std::vector<Setting> plain;
+  for (const Setting& setting : settings) plain.push_back(as_plain(setting));
+  Study study = expand(std::move(base), plain, library, with_digests);
   study.file = file.string();
   return study;
 }

@@ -44,15 +44,26 @@ std::size_t count_of(const GivenGroups::Group& group, const std::vector<StepProf
   if (!group.names.empty()) {
     std::set<std::string> names(group.names.begin(), group.names.end());
     if (names.size() < group.names.size()) fail("it names a gradient twice; keep one");
-    for (count = 0; count < left && names.erase(gradients[first + count].name) > 0; ++count) {
-    }
+    // A layer's gradient goes by its own name, or by those of all of its parameters.
+    const auto take = [&names](const StepProfile::GradientReady& gradient) {
+      if (names.erase(gradient.name) > 0) return true;
+      const std::vector<std::string> all = gradient.names();
+      if (!std::all_of(all.begin(), all.end(), [&names](const std::string& name) { return names.contains(name); })) return false;
+      for (const std::string& name : all) names.erase(name);
+      return true;
+    };
+    count = 0;
+    while (count < left && take(gradients[first + count])) ++count;
     if (!names.empty()) {
       std::vector<std::string> known;
-      for (const auto& gradient : gradients) known.push_back(gradient.name);
+      for (const auto& gradient : gradients) {
+        known.push_back(gradient.name);
+        known.insert(known.end(), gradient.parameters.begin(), gradient.parameters.end());
+      }
       const bool is_known = std::find(known.begin(), known.end(), *names.begin()) != known.end();
       if (!is_known) fail(fmt::format("the trace has no gradient \"{}\"{}", *names.begin(), did_you_mean(*names.begin(), known)));
-      fail(fmt::format("\"{}\" does not become ready together with the others: after them comes {}; groups are in the order of readiness",
-                       *names.begin(), count < left ? fmt::format("\"{}\"", gradients[first + count].name) : "nothing"));
+      fail(fmt::format("\"{}\" is not next: in the trace's order of readiness {} comes {}", *names.begin(), count == 0 ? "next" : "then",
+                       count < left ? fmt::format("\"{}\"", gradients[first + count].name) : "nothing"));
     }
   }
   Bytes bytes;
@@ -61,7 +72,7 @@ std::size_t count_of(const GivenGroups::Group& group, const std::vector<StepProf
   } else {
     for (std::size_t i = 0; i < std::min(count, left); ++i) bytes += gradients[first + i].bytes;
   }
-  if (count > left) fail(fmt::format("{} gradients, but only {} are left", count, left));
+  if (count > left) fail(fmt::format("{} gradient{}, but only {} left", count, count == 1 ? "" : "s", left));
   if (left == 0) fail("no gradient is left for it");
   if (group.bytes && bytes != *group.bytes) {
     fail(fmt::format("{:.0f} bytes, but the gradients from \"{}\" to \"{}\" have {:.0f}", group.bytes->value, gradients[first].name,

@@ -140,8 +140,11 @@ struct Schedule {
   /// collective, for schedules that group by it.
   std::function<double(const StepProfile&, const CostCurve& cost)> posts{};
   std::function<Program(const ScheduleInput&)> program{};
-  /// Of a schedule that all-reduces groups of gradients in every step: the groups. Empty for others.
+  /// Of a schedule that all-reduces groups of gradients in every step: the groups, what a group costs by its bytes before compression, and
+  /// the same schedule with other groups. Empty for others.
   std::function<Grouping(const ScheduleInput&)> groups{};
+  std::function<CostCurve(const ScheduleInput&)> group_cost{};
+  std::function<Schedule(const GroupingFunction&)> regrouped{};
   /// The parts of the model in a record of its dataflow; empty: the whole model is one part.
   std::function<std::vector<ModelPart>(const ScheduleInput&)> parts{};
   std::optional<KeptState> keeps{};  ///< empty: everything, without the optimiser's state where servers update

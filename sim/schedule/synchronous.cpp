@@ -71,6 +71,22 @@ Program send_groups(const Grouping& grouping, const ScheduleInput& input, const 
   };
 }
 
+Schedule with_groups(const GroupingFunction& group, bool by_cost, const Sending& sending) {
+  Schedule schedule = {.traffic = sending.traffic(), .pace = sending.pace(), .groups_by_cost = by_cost};
+  schedule.posts = [group, accumulated = sending.accumulated](const StepProfile& profile, const CostCurve& cost) {
+    return static_cast<double>(group(profile, cost).size()) / accumulated;
+  };
+  schedule.group_cost = [sending](const ScheduleInput& input) { return sending.compression.cost(input); };
+  schedule.groups = [group, sending](const ScheduleInput& input) { return group(input.profile, sending.compression.cost(input)); };
+  schedule.regrouped = [sending](const GroupingFunction& other) { return with_groups(other, false, sending); };
+  schedule.unrecorded = sending.compression.unrecorded();
+  if (!sending.compression.is_none()) {
+    schedule.parts = [groups = schedule.groups](const ScheduleInput& input) { return parts_of(groups(input), input.profile); };
+  }
+  schedule.program = [groups = schedule.groups, sending](const ScheduleInput& input) { return send_groups(groups(input), input, sending); };
+  return schedule;
+}
+
 }  // namespace
 
 ScheduleRow synchronous(const GroupingRow& grouping) {
@@ -78,22 +94,7 @@ ScheduleRow synchronous(const GroupingRow& grouping) {
     Sending sending;
     ParameterReader reader(fields);
     sending.declare(reader);
-    Schedule schedule = {.traffic = sending.traffic(), .pace = sending.pace(), .groups_by_cost = grouping.by_cost};
-    const GroupingFunction group = grouping.read(fields);
-    schedule.posts = [group, accumulated = sending.accumulated](const StepProfile& profile, const CostCurve& cost) {
-      return static_cast<double>(group(profile, cost).size()) / accumulated;
-    };
-    schedule.groups = [group, sending](const ScheduleInput& input) { return group(input.profile, sending.compression.cost(input)); };
-    schedule.unrecorded = sending.compression.unrecorded();
-    if (!sending.compression.is_none()) {
-      schedule.parts = [group, sending](const ScheduleInput& input) {
-        return parts_of(group(input.profile, sending.compression.cost(input)), input.profile);
-      };
-    }
-    schedule.program = [group, sending](const ScheduleInput& input) {
-      return send_groups(group(input.profile, sending.compression.cost(input)), input, sending);
-    };
-    return schedule;
+    return with_groups(grouping.read(fields), grouping.by_cost, sending);
   };
   ParameterList parameters;
   Sending().declare(parameters);

@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <filesystem>
+#include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -21,7 +22,6 @@
 #include "run/point.hpp"
 #include "run/run_plan.hpp"
 #include "run/setup.hpp"
-#include "scenario/read.hpp"
 #include "schedule/grouping.hpp"
 #include "schedule/schedules.hpp"
 #include "simctl/commands.hpp"
@@ -61,13 +61,6 @@ constexpr std::array other_ways = {
     OtherWay{"bytescheduler", "BytePS, with BYTEPS_PARTITION_BYTES and BYTEPS_SCHEDULING_CREDIT"},
 };
 
-/// What DDP's two sizes make of a step, by closed forms.
-struct Knobs {
-  Fusion sizes{};
-  Seconds end;
-  std::size_t groups = 0;
-};
-
 /// A few sizes from the least that holds a gradient to that of all of them.
 std::vector<Bytes> bucket_sizes(const StepProfile& profile) {
   constexpr int count = 64;
@@ -93,14 +86,17 @@ std::vector<Bytes> first_sizes(const StepProfile& profile) {
   return chosen;
 }
 
-Knobs best_knobs(const StepProfile& profile, const CostCurve& cost) {
-  Knobs best;
-  for (const Bytes first : first_sizes(profile)) {
-    for (const Bytes bucket : bucket_sizes(profile)) {
+/// The sizes of DDP's buckets whose communication ends first, by closed forms. `same`: the first bucket has the others' size.
+Fusion best_sizes(const StepProfile& profile, const CostCurve& cost, bool same) {
+  Fusion best;
+  Seconds least(std::numeric_limits<double>::infinity());
+  for (const Bytes bucket : bucket_sizes(profile)) {
+    for (const Bytes first : same ? std::vector{bucket} : first_sizes(profile)) {
       const Fusion sizes = {first, bucket};
-      const Grouping grouping = sizes(profile, cost);
-      const Seconds end = communication_end(grouping, profile, cost);
-      if (best.groups == 0 || end < best.end) best = {sizes, end, grouping.size()};
+      const Seconds end = communication_end(sizes(profile, cost), profile, cost);
+      if (end >= least) continue;
+      least = end;
+      best = sizes;
     }
   }
   return best;
@@ -113,8 +109,10 @@ Json find_groups(const Scenario& scenario) {
   const Grouping grouping = setup.grouping(fidelity);
   Json ends = Json::array();
   for (const GradientGroup& group : grouping) ends.push_back(group.last + 1);
-  const Knobs knobs = best_knobs(setup.profile(), setup.collective_cost(fidelity));
-  return {{"ends", ends}, {"first_bucket", knobs.sizes.first_bucket.value}, {"bucket", knobs.sizes.bucket.value}};
+  const CostCurve cost = setup.group_cost(fidelity);
+  const Fusion one = best_sizes(setup.profile(), cost, true);
+  const Fusion two = best_sizes(setup.profile(), cost, false);
+  return {{"ends", ends}, {"one", one.bucket.value}, {"two", {two.first_bucket.value, two.bucket.value}}};
 }
 
 class Application {
@@ -151,7 +149,7 @@ class Application {
   [[noreturn]] void refuse() const {
     const Scenario& scenario = point_->scenario;
     std::string why = fmt::format(
-        "{} has no groups of gradients, and no library runs it as it is; use one of \"simctl list schedules\" that has", name());
+        "{} has no groups of gradients, and no library of PyTorch runs it as it is; use one of \"simctl list schedules\" that has", name());
     const auto way = std::find_if(other_ways.begin(), other_ways.end(), [&](const OtherWay& row) { return row.schedule == name(); });
     if (way != other_ways.end()) why = fmt::format("{} has no groups of gradients; run it by {}", name(), way->way);
     if (scenario.cluster.workers() == 1) why = "one worker has nobody to communicate with; choose a point with more nodes";
@@ -170,24 +168,21 @@ class Application {
     if (!outcome.ok) throw Error(outcome.code, fmt::format("{}: point {}: {}", study_.file, point_->index, outcome.error));
     const Json found = Json::parse(outcome.result);
     ends_ = found["ends"].get<std::vector<std::size_t>>();
-    knobs_ = {Bytes(found["first_bucket"].get<double>()), Bytes(found["bucket"].get<double>())};
+    one_size_ = {Bytes(found["one"].get<double>()), Bytes(found["one"].get<double>())};
+    two_sizes_ = {Bytes(found["two"][0].get<double>()), Bytes(found["two"][1].get<double>())};
     profile_ = step_profile(*point_->scenario.trace, point_->scenario.granularity);
   }
 
-  /// The point with another schedule.
-  Point with(const Json& schedule) const {
+  /// The point with DDP's buckets.
+  Point with(const Fusion& sizes) const {
     Point point = *point_;
-    const Document document(schedule, "apply");
-    point.scenario.schedule = read_schedule(Field(document), point.scenario.cluster);
+    point.scenario.schedule = point_->scenario.schedule.regrouped(sizes);
+    point.scenario.schedule.name = "fusion";
     return point;
   }
 
-  static Json fusion(const Fusion& sizes) {
-    return {{"name", "fusion"}, {"first_bucket", std::ceil(sizes.first_bucket.value)}, {"bucket", std::ceil(sizes.bucket.value)}};
-  }
-
   void simulate() {
-    const std::vector<Point> all = {*point_, with(fusion(Fusion())), with(fusion(knobs_))};
+    const std::vector<Point> all = {*point_, with(Fusion()), with(one_size_), with(two_sizes_)};
     std::vector<const Point*> points;
     for (const Point& point : all) points.push_back(&point);
     std::vector<Seconds> found(points.size());
@@ -206,12 +201,14 @@ class Application {
     if (!error.empty()) throw Error(ExitCode::simulation_failed, fmt::format("{}: point {}: {}", study_.file, point_->index, error));
     predicted_ = found[0];
     by_default_ = found[1];
-    by_knobs_ = found[2];
+    by_one_size_ = found[2];
+    by_two_sizes_ = found[3];
   }
 
-  bool are_knobs_enough() const {
+  /// At most 1% longer than the plan.
+  bool is_enough(Seconds iteration) const {
     constexpr double almost = 1.01;
-    return by_knobs_ <= almost * predicted_;
+    return iteration <= almost * predicted_;
   }
 
   Bytes bytes_of(std::size_t first, std::size_t end) const {
@@ -220,26 +217,17 @@ class Application {
     return bytes;
   }
 
-  /// The names of a gradient's parameters: one, or all of a layer.
-  std::vector<std::string> parameters_of(const StepProfile::GradientReady& gradient) const {
-    if (point_->scenario.granularity == Granularity::tensor) return {gradient.name};
-    std::vector<std::string> names;
-    for (const Gradient& one : point_->scenario.trace->gradients) {
-      if (one.layer == gradient.layer) names.push_back(one.name);
-    }
-    return names;
-  }
-
   Json plan() const {
     Json groups = Json::array();
     Json caps = Json::array();
     std::string lines;
+    for (const Gradient& gradient : point_->scenario.trace->gradients)
+      lines += fmt::format("{} {:.0f}\n", gradient.name, gradient.bytes.value);
     std::size_t first = 0;
     for (const std::size_t end : ends_) {
       Json names = Json::array();
       for (std::size_t i = first; i < end; ++i) {
-        for (const std::string& parameter : parameters_of(profile_.gradients[i])) names.push_back(parameter);
-        lines += fmt::format("{} {:.0f}\n", profile_.gradients[i].name, profile_.gradients[i].bytes.value);
+        for (const std::string& parameter : profile_.gradients[i].names()) names.push_back(parameter);
       }
       const Bytes bytes = bytes_of(first, end);
       groups.push_back({{"bytes", std::llround(bytes.value)}, {"parameters", names}});
@@ -247,10 +235,12 @@ class Application {
       first = end;
     }
     Json ddp = {{"bucket_cap_mb_list", caps}};
-    if (are_knobs_enough()) {
-      ddp["bucket_cap_mb"] = std::ceil(knobs_.bucket.value) / mebibyte;
-      ddp["first_bucket_bytes"] = std::llround(std::ceil(knobs_.first_bucket.value));
-      ddp["predicted_iteration_s"] = by_knobs_.value;
+    if (is_enough(by_one_size_))
+      ddp["one_size"] = {{"bucket_cap_mb", one_size_.bucket.value / mebibyte}, {"predicted_iteration_s", by_one_size_.value}};
+    if (is_enough(by_two_sizes_)) {
+      ddp["two_sizes"] = {{"bucket_cap_mb", two_sizes_.bucket.value / mebibyte},
+                          {"first_bucket_bytes", std::llround(two_sizes_.first_bucket.value)},
+                          {"predicted_iteration_s", by_two_sizes_.value}};
     }
     return {{"format", "plan/1"},
             {"schedule", name()},
@@ -283,21 +273,28 @@ class Application {
     if (ends_.size() + 1 > most_rows) display(stream, "... {} more\n", ends_.size() + 1 - most_rows);
     display(stream, "\nhow to run it, the cheapest first:\n");
     auto say = [&, number = 0](const std::string& text) mutable { display(stream, "{}. {}\n", ++number, text); };
+    if (is_enough(by_default_)) say("change nothing: DDP's default buckets are within 1% of it");
     if (name() == "horovod")
       say("Horovod: HOROVOD_FUSION_THRESHOLD in bytes and HOROVOD_CYCLE_TIME in milliseconds, as the schedule's parameters say");
-    if (are_knobs_enough()) {
+    if (is_enough(by_one_size_)) {
       say(fmt::format(
-          "PyTorch's DistributedDataParallel(model, bucket_cap_mb={:.10g}), after torch.distributed._DEFAULT_FIRST_BUCKET_BYTES "
-          "= {:.0f}: {} predicted",
-          std::ceil(knobs_.bucket.value) / mebibyte, std::ceil(knobs_.first_bucket.value), format_seconds(by_knobs_)));
+          "DistributedDataParallel(model, bucket_cap_mb={:.10g}), where that sizes the first bucket, too, as in new PyTorch: {}",
+          one_size_.bucket.value / mebibyte, format_seconds(by_one_size_)));
+    }
+    if (is_enough(by_two_sizes_)) {
+      say(fmt::format(
+          "DistributedDataParallel(model, bucket_cap_mb={:.10g}) after torch.distributed._DEFAULT_FIRST_BUCKET_BYTES = {:.0f}, in "
+          "older PyTorch: {}",
+          two_sizes_.bucket.value / mebibyte, two_sizes_.first_bucket.value, format_seconds(by_two_sizes_)));
     }
     const std::string file = options_.out.empty() ? "PLAN" : options_.out;
-    say(fmt::format("where DistributedDataParallel takes bucket_cap_mb_list: the list \"ddp\" of {}", file));
+    say(fmt::format("where DistributedDataParallel takes bucket_cap_mb_list: /ddp/bucket_cap_mb_list of {}", file));
     say(fmt::format("any PyTorch: syncopate.torch.MergedGradients(model, \"{}\")", file));
     if (scenario.schedule.pace.steps_per_update > 1)
       display(stream, "steps whose gradients only add up: model.no_sync(), {} of {}\n", scenario.schedule.pace.steps_per_update - 1,
               scenario.schedule.pace.steps_per_update);
-    if (scenario.schedule.pace.is_lossy) display(stream, "compression: a communication hook, such as fp16_compress_hook\n");
+    if (scenario.schedule.pace.is_lossy)
+      display(stream, "compression: a communication hook of DDP, where there is one for it (fp16_compress_hook, powerSGD_hook)\n");
     if (options_.out.empty()) display(stream, "write the plan with -o FILE\n");
   }
 
@@ -307,10 +304,12 @@ class Application {
   const Point* point_ = nullptr;
   StepProfile profile_;
   std::vector<std::size_t> ends_;  ///< of the groups, in gradients
-  Fusion knobs_{};
+  Fusion one_size_{};
+  Fusion two_sizes_{};
   Seconds predicted_;
   Seconds by_default_;
-  Seconds by_knobs_;
+  Seconds by_one_size_;
+  Seconds by_two_sizes_;
 };
 
 }  // namespace

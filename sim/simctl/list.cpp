@@ -243,7 +243,8 @@ void add_list_command(CLI::App& app) {
   command->footer("Example: simctl list schedules");
   command->callback([what, schedule, markdown] {
     if (!schedule->empty()) {
-      if (*what != "schedules") throw UsageError(fmt::format("{} {}: simctl show {} shows one file", *what, *schedule, *schedule));
+      if (*what != "schedules")
+        throw UsageError(fmt::format("{} {}: a name goes with schedules; \"simctl show NAME\" shows a file", *what, *schedule));
       if (print_schedule(*schedule)) return;
       std::vector<std::string> names;
       for (const ScheduleRow& row : schedules()) names.emplace_back(row.name);

@@ -23,6 +23,16 @@ namespace fs = std::filesystem;
 /// The values that an option's text gives its key. `folder`: the scenario's, to which the names of its files are relative.
 using Values = std::vector<Json> (*)(const std::string& text, const char* option, const fs::path& folder);
 
+/// The items between commas. Throws UsageError for an empty one.
+std::vector<std::string> items_of(const std::string& text, const char* option) {
+  std::vector<std::string> items = split_at_commas(text);
+  for (const std::string& item : items) {
+    if (item.empty())
+      throw UsageError(fmt::format("{} \"{}\": a value is empty; give values between commas, or leave the option out", option, text));
+  }
+  return items;
+}
+
 /// A file as the scenario names it. `text` is relative to the current folder.
 Json reference(const std::string& text, FileKind kind, const fs::path& folder) {
   const bool is_path = text.find('/') != std::string::npos || text.ends_with(".json");
@@ -36,9 +46,9 @@ Json reference(const std::string& text, FileKind kind, const fs::path& folder) {
 }
 
 template <FileKind kind>
-std::vector<Json> files(const std::string& text, const char* /*option*/, const fs::path& folder) {
+std::vector<Json> files(const std::string& text, const char* option, const fs::path& folder) {
   std::vector<Json> values;
-  for (const std::string& name : split_at_commas(text)) values.push_back(reference(name, kind, folder));
+  for (const std::string& name : items_of(text, option)) values.push_back(reference(name, kind, folder));
   return values;
 }
 
@@ -46,8 +56,8 @@ std::vector<Json> schedule_values(const std::string& text, const char* option, c
   return read_schedule_list(text, option);
 }
 
-std::vector<Json> texts(const std::string& text, const char* /*option*/, const fs::path& /*folder*/) {
-  const std::vector<std::string> parts = split_at_commas(text);
+std::vector<Json> texts(const std::string& text, const char* option, const fs::path& /*folder*/) {
+  const std::vector<std::string> parts = items_of(text, option);
   return {parts.begin(), parts.end()};
 }
 
@@ -122,8 +132,11 @@ std::vector<int> read_node_list(const std::string& text, const char* option) {
 }
 
 void add_setting_options(CLI::App& command, SettingOptions& options) {
+  const auto is_given = [](const std::string& text) {
+    return text.empty() ? std::string("the value is empty; leave it out") : std::string();
+  };
   for (const OptionRow& row : daily_options)
-    command.add_option(row.option, options.*row.text, fmt::format("{}; of several values, a sweep", row.help));
+    command.add_option(row.option, options.*row.text, fmt::format("{}; of several values, a sweep", row.help))->check(is_given);
   command.add_option("--set", options.settings, "POINTER=JSON: set a value of the scenario; at a swept pointer, pin it; may be repeated")
       ->allow_extra_args(false);
 }
@@ -134,12 +147,7 @@ std::vector<Setting> read_settings(const SettingOptions& options, const std::str
     const std::string& text = options.*row.text;
     if (text.empty()) continue;
     std::vector<Json> values = row.values(text, row.option, folder_of_scenario(scenario));
-    const bool replaces = row.text == &SettingOptions::schedules;  // the former one's parameters go with it
-    if (values.size() == 1) {
-      settings.push_back({row.pointer, std::move(values.front()), row.option, replaces});
-    } else {
-      settings.push_back({"/sweep" + (JsonPointer() / row.pointer).to_string(), std::move(values), row.option, replaces});
-    }
+    settings.push_back({row.pointer, std::move(values), row.option, true});
   }
   for (const std::string& text : options.settings) settings.push_back(parse_setting(text));
   return settings;

@@ -26,6 +26,12 @@ int run_simctl(int argc, char** argv, const std::function<void(CLI::App& app, Ex
   if (!words.empty() && words.front() == "help") {
     std::rotate(words.begin(), words.begin() + 1, words.end());
     words.back() = "--help";
+    const std::string& command = words.front();
+    const auto named = app.get_subcommands([&command](const CLI::App* one) { return one->get_name() == command; });
+    if (command != "--help" && named.empty()) {
+      complain("simctl: no subcommand is called \"{}\"; \"simctl --help\" lists them", command);
+      return static_cast<int>(ExitCode::usage);
+    }
   }
   std::reverse(words.begin(), words.end());  // as CLI11 wants them
   try {

@@ -19,7 +19,11 @@ std::vector<StepProfile::GradientReady> merge_by_layer(const std::vector<StepPro
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     StepProfile::GradientReady& gradient = merged[tensors[i].layer];
     if (gradient.bytes == Bytes(0)) used.push_back(tensors[i].layer);
-    gradient = {layers[tensors[i].layer].name, gradient.bytes + tensors[i].bytes, tensors[i].ready, tensors[i].layer};
+    gradient.name = layers[tensors[i].layer].name;
+    gradient.bytes += tensors[i].bytes;
+    gradient.ready = tensors[i].ready;
+    gradient.layer = tensors[i].layer;
+    gradient.parameters.push_back(tensors[i].name);
     last[tensors[i].layer] = i;
   }
   std::sort(used.begin(), used.end(), [&](std::size_t a, std::size_t b) { return last[a] < last[b]; });

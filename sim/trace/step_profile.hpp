@@ -23,8 +23,11 @@ struct StepProfile {
   struct GradientReady {
     std::string name;
     Bytes bytes;
-    Seconds ready;          ///< time since backward began; non-decreasing
-    std::size_t layer = 0;  ///< index into layers
+    Seconds ready;                          ///< time since backward began; non-decreasing
+    std::size_t layer = 0;                  ///< index into layers
+    std::vector<std::string> parameters{};  ///< of a layer's gradient, the tensors' names; empty: it is one tensor, of its name
+
+    std::vector<std::string> names() const { return parameters.empty() ? std::vector{name} : parameters; }
   };
 
   std::vector<LayerTimes> layers;        ///< in forward order

@@ -42,18 +42,28 @@ class Apply(Case):
             sizes = dict(self.ready)
             self.assertEqual([group["bytes"] for group in plan["groups"]], [sum(sizes[name] for name in group["parameters"]) for group in plan["groups"]])
             self.assertEqual(plan["ddp"]["bucket_cap_mb_list"], [group["bytes"] / MEBIBYTE for group in plan["groups"]])
-            self.assertEqual(plan["trace_digest"], hashlib.sha256("".join(f"{name} {size}\n" for name, size in self.ready).encode()).hexdigest())
+            self.assertEqual(plan["trace_digest"], hashlib.sha256("".join(f"{name} {size}\n" for name, size in self.ready).encode()).hexdigest())  # the trace lists them so
             self.assertEqual(plan["predicted_iteration_s"], self.iteration({"name": schedule}))
             self.assertEqual(plan["predicted_ddp_s"], self.iteration({"name": "fusion"}))
             self.assertIn(f"{len(plan['groups'])} group", told)
             if schedule != "s-sgd":  # which sends after backward
                 self.assertEqual(self.iteration({"name": "groups", "groups": plan["groups"]}), plan["predicted_iteration_s"])
-            knobs = plan["ddp"].get("bucket_cap_mb")
-            if knobs:
-                again = self.iteration({"name": "fusion", "bucket": round(knobs * MEBIBYTE), "first_bucket": plan["ddp"]["first_bucket_bytes"]})
-                self.assertEqual(again, plan["ddp"]["predicted_iteration_s"])
-                self.assertLess(again, 1.01 * plan["predicted_iteration_s"])
-                self.assertIn(f"bucket_cap_mb={knobs:g}", told)
+            for kind in ("one_size", "two_sizes"):
+                if sizes := plan["ddp"].get(kind):
+                    bucket = round(sizes["bucket_cap_mb"] * MEBIBYTE)
+                    again = self.iteration({"name": "fusion", "bucket": bucket, "first_bucket": sizes.get("first_bucket_bytes", bucket)})
+                    self.assertEqual(again, sizes["predicted_iteration_s"])
+                    self.assertLess(again, 1.01 * plan["predicted_iteration_s"])
+                    self.assertIn(f"bucket_cap_mb={sizes['bucket_cap_mb']:.10g}", told)
+            self.assertEqual("change nothing" in told, plan["predicted_ddp_s"] <= 1.01 * plan["predicted_iteration_s"])
+
+    def test_what_else_a_schedule_says_holds_for_ddp_too(self):
+        """Steps that only add up, and compression: DDP's buckets have them as well, so that fusion is as fast as itself."""
+        for more in ({"accumulate": 4}, {"compression": "fp16"}):
+            plan, told = self.plan("--schedule", json.dumps({"name": "fusion", **more}))
+            self.assertEqual(plan["predicted_ddp_s"], plan["predicted_iteration_s"])
+            self.assertIn("1.000 times as fast as DDP's default", told)
+            self.assertLess(plan["ddp"]["two_sizes"]["predicted_iteration_s"], 1.0001 * plan["predicted_iteration_s"])
 
     def test_no_pair_of_sizes_of_the_best_is_missed(self):
         """All pairs that differ, one by one, against the pair that is found."""
@@ -63,7 +73,7 @@ class Apply(Case):
             total += first
             for bucket in range(200000, sum(self.sizes), 3000000):
                 best[total, bucket] = self.iteration({"name": "fusion", "bucket": bucket, "first_bucket": total}, "--set", '/fidelity="alpha-beta"')
-        self.assertLess(plan["ddp"]["predicted_iteration_s"], 1.005 * min(best.values()))
+        self.assertLess(plan["ddp"]["two_sizes"]["predicted_iteration_s"], 1.005 * min(best.values()))
 
     def test_layers_are_named_by_their_parameters(self):
         two = of_sizes([1000000, 2000000])
@@ -71,6 +81,8 @@ class Apply(Case):
         self.write("trace.json", two)
         plan, _ = self.plan("--set", '/granularity="layer"')
         self.assertEqual(plan["groups"], [{"bytes": 2000400, "parameters": ["layer1.weight", "layer1.bias"]}, {"bytes": 1000000, "parameters": ["layer0.weight"]}])
+        again = self.iteration({"name": "groups", "groups": plan["groups"]}, "--set", '/granularity="layer"')  # a plan's names are its parameters'
+        self.assertEqual(again, plan["predicted_iteration_s"])
 
     def test_the_folder_of_a_run(self):
         self.assertEqual(self.simctl("run", "scenario.json", "-o", "out", "--schedule", "wfbp,mg-wfbp").returncode, 0)
@@ -82,7 +94,7 @@ class Apply(Case):
         self.assertIn("out: a run has been made as it is; give its scenario to change it", done.stderr)
 
     def test_what_is_refused(self):
-        table = [(("--schedule", "dts"), 3, "scenario.json: point 0: dts has no groups of gradients, and no library runs it as it is"),
+        table = [(("--schedule", "dts"), 3, "scenario.json: point 0: dts has no groups of gradients, and no library of PyTorch runs it as it is"),
                  (("--schedule", "local-sgd"), 3, "local-sgd has no groups of gradients; run it by PyTorch's PeriodicModelAverager"),
                  (("--nodes", "1"), 3, "one worker has nobody to communicate with"),
                  (("--schedule", "wfbp,mg-wfbp"), 2, "--point"), (("-o", "scenario.json"), 2, "there is such a file"), (("-o", "/proc/plan.json"), 5, "/proc: cannot be written")]
@@ -113,8 +125,8 @@ class Groups(Case):
     def test_what_is_refused(self):
         first, second, third = (f"layer{i}.weight" for i in (2, 1, 0))
         place = "simctl: scenario.json: /schedule/groups"
-        for groups, message in (([4], f"{place}/0: 4 gradients, but only 3 are left"), ([3, 1], f"{place}/1: 1 gradients, but only 0 are left"),
-                                ([[first, third]], f'{place}/0: "{third}" does not become ready together with the others: after them comes "{second}"'),
+        for groups, message in (([4], f"{place}/0: 4 gradients, but only 3 left"), ([3, 1], f"{place}/1: 1 gradient, but only 0 left"),
+                                ([[first, third]], f'{place}/0: "{third}" is not next: in the trace\'s order of readiness then comes "{second}"'),
                                 ([["layer2.wieght"]], f'{place}/0: the trace has no gradient "layer2.wieght"; did you mean "layer2.weight"?'),
                                 ([[first, first]], f"{place}/0: it names a gradient twice"),
                                 ([1, {"bytes": 250}], f'{place}/1: 250 bytes, but the gradients from "{second}" to "{third}" have 500'),

@@ -30,6 +30,24 @@ class DailyOptions(Case):
             self.assertEqual(self.swept("--schedule", option, sweep=cases), [(name, "4") for name in expected])
             self.assertEqual(json.loads((self.folder / "out/results.json").read_text())["points"][0]["sweep"], {"/schedule": label})
 
+    def test_what_is_inside_of_what_is_swept(self):
+        """A value inside of a swept key counts in each of its values; --set, which cannot, says so."""
+        self.write("other.json", cluster(name="other", nodes=2))
+        done = self.run_scenario(scenario(), "--cluster", "cluster.json,other.json", "--nodes", "6", "--bandwidth", "40Gbps")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual([(row["cluster"], row["nodes"]) for row in self.rows()], [("small", "6"), ("other", "6")])
+        for options, message in ((("--cluster", "cluster.json,other.json", "--set", "/cluster/nics=4"), "--set /cluster/nics: the scenario sweeps /cluster, which would overwrite it"),
+                                 (("--schedule", "dts,wfbp", "--set", "/schedule/delay=1"), "--set /schedule/delay: the scenario sweeps /schedule, which would overwrite it")):
+            done = self.run_scenario(scenario(), *options)
+            self.assertEqual(done.returncode, 2, done.stdout)
+            self.assertIn(message, done.stderr)
+        inside = {"/case": {"slow": {"/schedule/name": "s-sgd", "/cluster/nodes": 8}, "fast": {"/schedule/name": "wfbp"}}}
+        for option in ("fusion", "fusion,mg-wfbp"):
+            done = self.run_scenario(scenario(sweep=inside), "--schedule", option)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn("--schedule: the cases of /case set /schedule/name, which would overwrite it", done.stderr)
+        self.assertEqual(self.swept("--schedule", "s-sgd,wfbp", "--set", "/sweep={}", sweep={"/cluster/nodes": [2, 4]}), [("s-sgd", "4"), ("wfbp", "4")])
+
     def test_parameters_that_papers_measured_with(self):
         self.swept("--schedule", "dts,sasgd,lasgd,ssd-sgd")
         document = json.loads((self.folder / "out/results.json").read_text())
@@ -61,6 +79,7 @@ class DailyOptions(Case):
         for options, code, message in ((("--schedule", "wbfp"), 2, '--schedule: no schedule is called "wbfp"; did you mean "wfbp"?'),
                                        (("--schedule", '{"name":'), 2, "--schedule: not valid JSON"),
                                        (("--nodes", "0"), 2, "--nodes 0: expected ascending whole numbers from 1 on"),
+                                       (("--nodes", ""), 2, "--nodes: the value is empty"), (("--bandwidth", "25Gbps,"), 2, '--bandwidth "25Gbps,": a value is empty'),
                                        (("--nodes", "8,4"), 2, "--nodes 8,4: expected ascending"),
                                        (("--bandwidth", "fast"), 2, 'scenario.json: /cluster/link/bandwidth: expected bytes/second from 1 to 1e18 or a string such as "10Gbps" (bits) or "12GBps" (bytes), got "fast" (from --bandwidth)'),
                                        (("--cluster", "nowhere"), 3, "nowhere: no such file, and no cluster has this name"),
@@ -81,6 +100,8 @@ class Lists(Case):
         self.assertEqual((done.returncode, done.stderr), (2, 'simctl: no schedule is called "dst"; did you mean "dts"?\n'))
         self.assertEqual(self.simctl("list", "columns").stdout, self.simctl("list", "figures").stdout)
         self.assertEqual(self.simctl("help", "list").stdout, self.simctl("list", "--help").stdout)
+        done = self.simctl("help", "nonsense")
+        self.assertEqual((done.returncode, done.stderr), (2, 'simctl: no subcommand is called "nonsense"; "simctl --help" lists them\n'))
         self.assertEqual(self.simctl("help").stdout, self.simctl("--help").stdout)
 
 
