@@ -123,8 +123,8 @@ def page(found, about):
         f"`tests/validation/torch_jobs.py build` makes this page. Layers sleep for the times of `{TRACE}`, on every rank; so does the optimizer. All else is "
         "PyTorch's: autograd, hooks, buckets, gloo. \"DDP\" is `DistributedDataParallel` with that `bucket_cap_mb`; the others are "
         "[`MergedGradients`](../../analysis/syncopate/torch/README.md). gloo has one thread, not PyTorch's two, so that all-reduces move one after another. "
-        f"Predictions are made from the trace and netprobe on the same network alone. Times are in ms, medians of {REPEATS} repetitions; `spread` is their range over "
-        "their median; a gain is the time of DDP 25 MB over the row's.",
+        f"Predictions are made from the trace and netprobe on the same network alone. Times are in ms, medians of {REPEATS} repetitions; `spread` is their "
+        "range over their median; a gain is the time of DDP 25 MB over the row's.",
         "## The choice\n\nHow much longer does the fastest schedule by prediction take than the fastest measured one?",
         validate.table(["network", "fastest predicted", "fastest measured", "takes longer", "predicted gain", "measured gain"], choices(found)),
         "## All rows",
