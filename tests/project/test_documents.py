@@ -13,7 +13,7 @@ CAPTURE = pathlib.Path(os.environ.get("CAPTURE", ROOT / "build" / "capture"))
 NETPROBE = pathlib.Path(os.environ.get("NETPROBE", ROOT / "build" / "netprobe"))
 NODEPROBE = pathlib.Path(os.environ.get("NODEPROBE", ROOT / "build" / "nodeprobe"))
 SLOW = "SYNCOPATE_SLOW" in os.environ
-GENERATED = ["tests/validation/measured.md", "tests/validation/published.md"]  # make validate and published.py write them
+GENERATED = ["tests/validation/measured.md", "tests/validation/published.md", "tests/validation/torch.md"]  # programs there write them
 
 
 def pages():

@@ -1,0 +1,175 @@
+#!/usr/bin/python3
+"""Runs PyTorch jobs over shaped links, and predicts each from a probe of the same network before it runs.
+
+Layers sleep for the times of a trace; DistributedDataParallel and syncopate.torch.MergedGradients do the rest, with gloo. netprobe measures
+the network, `simctl cluster fit` makes a cluster of that, `simctl run` predicts. Needs root, for network namespaces of its own, and
+python3-torch. Writes torch.csv and torch.md."""
+import argparse
+import csv
+import datetime
+import importlib.util
+import io
+import json
+import os
+import pathlib
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+
+import network
+import rows
+import validate
+
+SKIPPED, REPEATS, WARMUP = 77, 3, 3
+HERE = pathlib.Path(__file__).resolve().parent
+TRACE = rows.LARGE
+MIB = 1 << 20
+BASE = "DDP 25 MB"
+# name, schedule of simctl, DDP's bucket_cap_mb or None for MergedGradients
+JOBS = [*((f"DDP {size} MB", {"name": "fusion", "bucket": size * MIB, "first_bucket": MIB}, size) for size in (25, 4, 1)),
+        ("mg-wfbp", {"name": "mg-wfbp"}, None), ("mg-wfbp-optimal", {"name": "mg-wfbp-optimal"}, None), ("one group", {"name": "sync-easgd"}, None)]
+SITES = [rows.Site(nodes, mbps, delay, [], largest) for nodes, mbps, delay, largest in (
+    (4, 1000, 0, "32MiB"), (4, 300, 0, "8MiB"), (2, 100, 0, "4MiB"), (4, 1000, 0.002, "32MiB"), (8, 100, 0, "4MiB"))]
+COLUMNS = ["network", "job", "groups", "compute_s", "predicted_s", "measured_s", "measured_least_s", "measured_most_s", "predicted_gain", "measured_gain",
+           "buckets_as_predicted"]
+
+
+def plan_of(schedule, counts, predicted_s):
+    """plan/1: as many gradients as a group has, in the order of readiness."""
+    gradients = sorted(json.loads((validate.ROOT / TRACE).read_text())["gradients"], key=lambda gradient: gradient["ready_s"])
+    groups, first = [], 0
+    for count in counts:
+        merged = gradients[first:first + count]
+        groups.append({"bytes": sum(gradient["bytes"] for gradient in merged), "parameters": [gradient["name"] for gradient in merged]})
+        first += count
+    if first != len(gradients):
+        raise RuntimeError(f"{schedule}: groups of {counts} are not {len(gradients)} gradients")
+    return {"format": "plan/1", "schedule": schedule, "predicted_iteration_s": predicted_s, "groups": groups}
+
+
+def predict(predictor, run_s):
+    """What each job does, with what it is predicted to take."""
+    found = []
+    for name, schedule, bucket in JOBS:
+        row, counts = predictor.simulate(rows.Job(TRACE, schedule), timeline=True)
+        predicted = float(row["iteration_s"])
+        found.append({"name": name, "bucket_mib": bucket, "plan": plan_of(schedule, counts, predicted), "warmup": WARMUP, "repeats": REPEATS,
+                      "steps": max(2, min(10, round(run_s / predicted))), "compute_s": float(row["compute_s"])})
+    return found
+
+
+def run_site(site, build, folder, run_s):
+    """The rows of a network."""
+    def say(what):
+        print(f"{datetime.datetime.now():%H:%M:%S} {site.name}: {what}", flush=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    with network.Network(site.nodes, site.bandwidth, site.delays(site.nodes), build / "validation_relay") as net, tempfile.TemporaryDirectory() as place:
+        place = pathlib.Path(place)
+        say("netprobe")
+        validate.probe(net, site, build, folder, 0.1)
+        jobs = predict(validate.Predictor(site, build, folder), run_s)
+        (folder / "jobs.json").write_text(json.dumps({"trace": str(validate.ROOT / TRACE), "jobs": jobs}, indent=1) + "\n")
+        say("jobs")
+        worker = ["chrt", "--other", "0", sys.executable, HERE / "torch_worker.py", folder / "jobs.json"]  # it takes real-time priority when all have begun
+        net.run_all([[*worker, rank, site.nodes, net.address(0), place / f"{rank}.json"] for rank in range(site.nodes)], timeout=400)
+        workers = [json.loads((place / f"{rank}.json").read_text()) for rank in range(site.nodes)]
+    found = []
+    for number, job in enumerate(jobs):
+        runs = [worker[number] for worker in workers]
+        times = [(max(run["times"][repeat][1] for run in runs) - max(run["times"][repeat][0] for run in runs)) / job["steps"] for repeat in range(REPEATS)]
+        found.append({"network": site.name, "job": job["name"], "groups": len(job["plan"]["groups"]), "compute_s": job["compute_s"],
+                      "predicted_s": job["plan"]["predicted_iteration_s"], "measured_s": statistics.median(times), "measured_least_s": min(times),
+                      "measured_most_s": max(times), "buckets_as_predicted": all(run["buckets"]["equal"] for run in runs) if "buckets" in runs[0] else ""})
+    base = next(row for row in found if row["job"] == BASE)
+    for row in found:
+        row |= {f"{kind}_gain": base[f"{kind}_s"] / row[f"{kind}_s"] for kind in ("predicted", "measured")}
+        say(f"{row['job']}: {1e3 * row['measured_s']:.1f} ms measured, {1e3 * row['predicted_s']:.1f} ms predicted")
+    return found
+
+
+def percent(value):
+    return f"{100 * value:+.1f}%"
+
+
+def mean_and_worst(values):
+    return f"**{100 * statistics.mean(map(abs, values)):.1f}%** on average and **{100 * max(map(abs, values)):.1f}%** at worst"
+
+
+def choices(found):
+    """Of each network: the fastest by prediction, the fastest measured, and how much longer the first takes than the second."""
+    lines = []
+    for name in dict.fromkeys(row["network"] for row in found):
+        some = [row for row in found if row["network"] == name]
+        chosen, best = min(some, key=lambda row: row["predicted_s"]), min(some, key=lambda row: row["measured_s"])
+        lines.append([name, chosen["job"], best["job"], percent(chosen["measured_s"] / best["measured_s"] - 1),
+                      f"{chosen['predicted_gain']:.3f}", f"{chosen['measured_gain']:.3f}"])
+    return lines
+
+
+def page(found, about):
+    times = [row["predicted_s"] / row["measured_s"] - 1 for row in found]
+    gains = [row["predicted_gain"] / row["measured_gain"] - 1 for row in found if row["job"] != BASE]
+    buckets = [row["buckets_as_predicted"] for row in found if row["buckets_as_predicted"] != ""]
+    lines = [[row["network"], row["job"], row["groups"], *(f"{1e3 * row[key]:.1f}" for key in ("compute_s", "predicted_s", "measured_s")),
+              percent(row["predicted_s"] / row["measured_s"] - 1), f"{100 * (row['measured_most_s'] - row['measured_least_s']) / row['measured_s']:.1f}%",
+              f"{row['predicted_gain']:.3f}", f"{row['measured_gain']:.3f}", {"": "", True: "yes", False: "no"}[row["buckets_as_predicted"]]] for row in found]
+    return "\n\n".join([
+        "# PyTorch jobs beside predictions",
+        f"{len(found)} PyTorch jobs over shaped links, predicted before they ran. Iteration times are off by {mean_and_worst(times)}, gains over {BASE} by "
+        f"{mean_and_worst(gains)}. DDP's rebuilt buckets are the predicted ones in {sum(buckets)} of {len(buckets)} rows.",
+        f"Measured {about['date']} on {about['machine']}. Load averages over a minute before each network, by others and the network before: {about['load']}.",
+        f"`tests/validation/torch_jobs.py build` makes this page. Layers sleep for the times of `{TRACE}`, on every rank; so does the optimizer. All else is "
+        "PyTorch's: autograd, hooks, buckets, gloo. \"DDP\" is `DistributedDataParallel` with that `bucket_cap_mb`; the others are "
+        "[`MergedGradients`](../../analysis/syncopate/torch/README.md). gloo has one thread, not PyTorch's two, so that all-reduces move one after another. "
+        f"Predictions are made from the trace and netprobe on the same network alone. Times are in ms, medians of {REPEATS} repetitions; `spread` is their "
+        "range over their median; a gain is the time of DDP 25 MB over the row's.",
+        "## The choice\n\nHow much longer does the fastest schedule by prediction take than the fastest measured one?",
+        validate.table(["network", "fastest predicted", "fastest measured", "takes longer", "predicted gain", "measured gain"], choices(found)),
+        "## All rows",
+        validate.table(["network", "job", "groups", "compute", "predicted", "measured", "error", "spread", "predicted gain", "measured gain",
+                        "buckets as predicted"], lines)]) + "\n"
+
+
+def write(out, found, about):
+    text = io.StringIO()
+    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows({key: f"{value:.6g}" if isinstance(value, float) else value for key, value in row.items()} for row in found)
+    for name, content in (("torch.csv", text.getvalue()), ("torch.md", page(found, about))):
+        beside = out / f".{name}"
+        beside.write_text(content)
+        os.replace(beside, out / name)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("build", type=pathlib.Path, help="folder with the programs")
+    parser.add_argument("-o", dest="out", type=pathlib.Path, default=HERE, help="folder for torch.csv and torch.md [beside this script]")
+    parser.add_argument("--networks", default="", help="only those whose name has this in it")
+    parser.add_argument("--seconds", type=float, default=5.0, help="about how long a repetition lasts; it has 2 to 10 steps [5]")
+    options = parser.parse_args()
+    sites = [site for site in SITES if options.networks in site.name]
+    if not sites:
+        parser.error(f'--networks "{options.networks}": none of {", ".join(site.name for site in SITES)} has that in its name')
+    reason = network.missing() or (None if importlib.util.find_spec("torch") else "no torch (Debian: python3-torch)")
+    if reason:
+        print(f"SKIPPED: {reason}")
+        sys.exit(SKIPPED)
+    network.enter()
+    options.out.mkdir(parents=True, exist_ok=True)
+    version = subprocess.run([sys.executable, "-c", "import torch; print(torch.__version__)"], check=True, capture_output=True, text=True).stdout.strip()
+    about = {"date": str(datetime.date.today()),
+             "machine": f"{os.cpu_count()} cores of {validate.processor()}, Linux {platform.release().split('-')[0]}, PyTorch {version}"}
+    found, loads = [], []
+    with tempfile.TemporaryDirectory() as folder:
+        for site in sites:
+            loads.append(f"{os.getloadavg()[0]:.1f} ({site.name})")
+            found += run_site(site, options.build.resolve(), pathlib.Path(folder, str(len(loads))), options.seconds)
+            write(options.out, found, about | {"load": ", ".join(loads)})
+    print(options.out / "torch.md")
+
+
+if __name__ == "__main__":
+    main()
