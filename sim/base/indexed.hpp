@@ -17,8 +17,8 @@ class Indexed : public std::vector<T> {
   explicit Indexed(int size) : std::vector<T>(at(size)) {}
   Indexed(int size, const T& value) : std::vector<T>(at(size), value) {}
 
-  typename std::vector<T>::reference operator[](int position) { return std::vector<T>::operator[](at(position)); }
-  typename std::vector<T>::const_reference operator[](int position) const { return std::vector<T>::operator[](at(position)); }
+  decltype(auto) operator[](int position) { return std::vector<T>::operator[](at(position)); }
+  decltype(auto) operator[](int position) const { return std::vector<T>::operator[](at(position)); }
 };
 
 }  // namespace syncopate

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/fields.hpp"
@@ -54,7 +55,7 @@ GroupingRow declare_grouping(std::string_view name, std::string_view meaning, st
     Declared(defaults).declare(parameters);
     row.parameters = parameters.list;
   }
-  row.read = [defaults]([[maybe_unused]] Object& fields) {
+  row.read = [defaults = std::move(defaults)]([[maybe_unused]] Object& fields) {
     Declared declared = defaults;
     if constexpr (requires(Parameters & parameters) { declared.declare(parameters); }) {
       ParameterReader reader(fields);

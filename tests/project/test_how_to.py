@@ -54,8 +54,9 @@ class HowTo(unittest.TestCase):
             program = scratch / "simctl"
             (scratch / "libsyncopate-actors.so").symlink_to(BUILD / "libsyncopate-actors.so")
             subprocess.run([*link[:output], *objects, "-o", program, *link[output + 2:]], cwd=BUILD, check=True)
-            listed = subprocess.run([program, "list", "schedules"], capture_output=True, text=True, check=True).stdout
-            self.assertRegex(listed, r"post-local-sgd +all-reduces in every step, later in every few +interval, synchronous_steps \(0\)")
+            listed = subprocess.run([program, "list", "schedules", "post-local-sgd"], capture_output=True, text=True, check=True).stdout
+            self.assertRegex(listed, r"^schedule post-local-sgd: all-reduces in every step, later in every few\n")
+            self.assertRegex(listed, r"\ninterval +.* none; paper: 8 +local steps between all-reduces\nsynchronous_steps +.* 0 ")
             self.check_times(program, scratch)
 
     def check_times(self, program, scratch):

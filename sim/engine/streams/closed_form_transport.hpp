@@ -18,7 +18,7 @@ class ClosedFormTransport : public Transport {
 
   int lanes() const override { return 1; }
   bool goes_on_at_once() const override { return true; }
-  std::optional<Moment> start(const Movement& movement, int lane, const Moment& now) override;
+  std::optional<Moment> start(const Movement& started, int lane, const Moment& now) override;
   bool takes_time(const Movement& movement) const override { return (host_time(movement) + cost_(movement).total()) > Seconds(0); }
 
  private:
