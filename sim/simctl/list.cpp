@@ -206,7 +206,7 @@ void print_traces() {
 }  // namespace
 
 bool print_schedule(const std::string& name) {
-  const auto all = schedules();
+  const auto& all = schedules();
   const auto row = std::find_if(all.begin(), all.end(), [&name](const ScheduleRow& one) { return one.name == name; });
   if (row == all.end()) return false;
   display("schedule {}: {}\n", row->name, row->meaning);
