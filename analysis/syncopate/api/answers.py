@@ -31,6 +31,17 @@ def as_html(table: pandas.DataFrame, rows: int) -> str:
     return table.head(rows).to_html(index=False, escape=True, border=0, na_rep="", float_format=lambda value: plain(value, 4))
 
 
+def located_from(folder: Path, value: Any) -> Any:
+    """The JSON of a file in `folder`, with the paths of files that are relative to it made absolute, so that it can stand anywhere."""
+    if isinstance(value, dict):
+        return {key: located_from(folder, one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [located_from(folder, one) for one in value]
+    if isinstance(value, str) and "/" in value and (folder / value).is_file():
+        return str((folder / value).resolve())
+    return value
+
+
 class Answer:
     """What a command said.
 
@@ -119,7 +130,7 @@ class Advice(Answer):
         self.folder, self._holder = folder, holder
         again = "call advise again"
         self.data = read_json(folder / "advice.json", again)
-        self.choice = read_json(folder / "choice.json", again) if (folder / "choice.json").exists() else None
+        self.choice = located_from(folder, read_json(folder / "choice.json", again)) if (folder / "choice.json").exists() else None
 
     @property
     def table(self) -> pandas.DataFrame:
