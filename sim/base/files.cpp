@@ -194,6 +194,11 @@ bool replace(const fs::path& path, const std::optional<Status>& existing, std::s
 
 }  // namespace
 
+std::string way_from(const fs::path& folder, const fs::path& file) {
+  const fs::path here = fs::current_path();  // an empty folder is this one
+  return (here / file).lexically_normal().lexically_proximate((here / folder).lexically_normal()).string();
+}
+
 void require_readable_file(const fs::path& path) {
   const auto status = status_of(path);
   if (!status && errno == ENOENT) throw InputError(fmt::format("{}: no such file", path.string()));

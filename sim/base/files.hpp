@@ -13,6 +13,9 @@ namespace syncopate {
 /// Limit for a file that is read as a whole, in bytes. Scenarios, traces and benchmarks are smaller.
 constexpr std::size_t most_read_bytes = std::size_t{256} << 20U;
 
+/// The path of a file relative to a folder, both given relative to the current folder. Neither need exist.
+std::string way_from(const std::filesystem::path& folder, const std::filesystem::path& file);
+
 /// Throws InputError unless `path` is a file or a pipe. The message tells missing files, folders and devices apart.
 void require_readable_file(const std::filesystem::path& path);
 

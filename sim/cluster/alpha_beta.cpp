@@ -48,11 +48,13 @@ CollectiveCosts::CollectiveCosts(const Cluster& cluster, const AllReduce& all_re
   for (const Operation operation : {Operation::all_reduce, Operation::reduce_scatter, Operation::all_gather, Operation::broadcast}) {
     if (by_fit_ && (operation == Operation::all_reduce || knows_cost(cluster, operation))) {
       const int ranks = nodes_ * ranks_on_node_;
-      measured_[operation] = {collective_cost(cluster, operation, algorithm_, ranks), queued_cost(cluster, operation, algorithm_, ranks)};
+      curves_[operation] = {collective_cost(cluster, operation, algorithm_, ranks), queued_cost(cluster, operation, algorithm_, ranks)};
+    } else if (!by_fit_ && !cluster.regions && !all_reduce.candidates.empty()) {
+      std::vector<CostLine> lines;
+      for (const AllReduce& candidate : all_reduce.candidates) lines.push_back(line(operation, *candidate.algorithm));
+      const CostCurve fastest = lowest(std::move(lines));
+      curves_[operation] = {fastest, fastest};
     }
-  }
-  if (!by_fit_ && !cluster.regions) {
-    for (const AllReduce& candidate : all_reduce.candidates) candidates_.push_back(candidate.algorithm);
   }
   const bool is_flat = all_reduce.across_gpus && ranks_on_node_ > 1;
   if (by_fit_ || (!is_flat && (!cluster.regions || nodes_ == 1))) return;
@@ -71,19 +73,14 @@ CostLine CollectiveCosts::within_nodes(Operation operation) const {
   return CostLine{link.alpha, others * link.beta} + cost_line(ring().all_gather, ranks_on_node_, link);
 }
 
+CostLine CollectiveCosts::line(Operation operation, const Algorithm& algorithm) const {
+  return within_nodes(operation) + cost_line(algorithm.form(operation), nodes_, link_cost(cluster_.link, cluster_.reduce));
+}
+
 CostCurve CollectiveCosts::cost(Operation operation, bool queued) const {
-  const auto line = [&](const Algorithm& algorithm) {
-    return within_nodes(operation) + cost_line(algorithm.form(operation), nodes_, link_cost(cluster_.link, cluster_.reduce));
-  };
-  if (!candidates_.empty()) {
-    std::vector<CostLine> lines;
-    lines.reserve(candidates_.size());
-    for (const Algorithm* candidate : candidates_) lines.push_back(line(*candidate));
-    return lowest(std::move(lines));
-  }
-  if (!by_fit_) return line(algorithm_);
-  const Measured& measured = measured_.at(operation);
-  return queued ? measured.queued : measured.alone;
+  if (curves_.empty()) return line(operation, algorithm_);
+  const Curves& curves = curves_.at(operation);
+  return queued ? curves.queued : curves.alone;
 }
 
 CostCurve CollectiveCosts::curve(Operation operation, Bytes bytes) const {

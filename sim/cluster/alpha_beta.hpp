@@ -42,6 +42,7 @@ class CollectiveCosts {
 
   CostCurve cost(Operation operation, bool queued = false) const;
   CostLine within_nodes(Operation operation) const;
+  CostLine line(Operation operation, const Algorithm& algorithm) const;
   CollectiveTime compute(Operation operation, Bytes bytes) const;
   Seconds round_ring(Operation operation, Bytes bytes) const;
 
@@ -50,12 +51,11 @@ class CollectiveCosts {
   int nodes_;
   int ranks_on_node_;
   bool by_fit_;
-  struct Measured {
+  struct Curves {
     CostCurve alone;
     CostCurve queued;
   };
-  std::map<Operation, Measured> measured_;                                ///< costs from the cluster's fits
-  std::vector<const Algorithm*> candidates_;                              ///< of which the fastest counts; empty: algorithm_
+  std::map<Operation, Curves> curves_;                                    ///< from the cluster's fits, or of the fastest candidates
   std::vector<Hop> hops_;                                                 ///< links of a ring with different links; else empty
   std::size_t period_ = 0;                                                ///< hops_ repeats with this period; 0: no ring of different links
   mutable std::map<Operation, Seconds> latencies_;                        ///< around hops_, for 0 bytes

@@ -235,15 +235,16 @@ Json without_inside(const Setting& setting, const Json& sweep) {
 void apply_list(const Setting& setting, Document& document, Library& library) {
   const std::string origin = from_option(setting.option);
   const bool has_sweep = document.root().is_object() && document.root().value("sweep", Json()).is_object();
-  Json sweep = has_sweep ? document.root()["sweep"] : Json::object();
+  const Json before = has_sweep ? document.root()["sweep"] : Json::object();
+  Json sweep = before;
   if (setting.pointer == "/schedule") sweep = without_inside(setting, sweep);
   bool is_inside = false;  // of what is swept
   for (const auto& [key, values] : sweep.items()) {
     if (key == setting.pointer || !overwrites(key, values, setting.pointer)) continue;
-    is_inside = !values.is_object();
     if (values.is_object())
       throw UsageError(
           fmt::format("{}: the cases of {} set {}, or what it is in; set {} instead", setting.option, key, setting.pointer, key));
+    is_inside = true;
   }
   const bool was_swept = sweep.contains(setting.pointer);
   if (was_swept || is_inside || setting.value.size() > 1) {
@@ -252,7 +253,7 @@ void apply_list(const Setting& setting, Document& document, Library& library) {
   } else {
     set_values(document, {{setting.pointer, setting.value.front()}}, library, origin);
   }
-  if (!sweep.empty() || has_sweep) document.set(JsonPointer("/sweep"), sweep, origin);
+  if (sweep != before) document.set(JsonPointer("/sweep"), sweep, origin);
 }
 
 void apply(const Setting& setting, Document& document, Library& library) {
@@ -422,10 +423,6 @@ Study expand(Document base, const std::vector<Setting>& settings, Library& libra
   if (with_digests) study.inputs = library.files();
   return study;
 }
-
-}  // namespace
-
-namespace {
 
 /// A list as --set would say it, for records.
 Setting as_plain(const Setting& setting) {

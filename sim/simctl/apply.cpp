@@ -24,6 +24,7 @@
 #include "run/setup.hpp"
 #include "schedule/grouping.hpp"
 #include "schedule/schedules.hpp"
+#include "simctl/checked_output.hpp"
 #include "simctl/commands.hpp"
 #include "simctl/limits.hpp"
 #include "simctl/settings.hpp"
@@ -120,8 +121,7 @@ class Application {
   explicit Application(const ApplyOptions& options) : options_(options), limits_(read_limits(options.limits)) {
     if (!options.out.empty()) {
       check_output(options.out, {});
-      if (!options.force && fs::exists(options.out))
-        throw UsageError(fmt::format("-o {}: there is such a file; choose another name, or overwrite it with --force", options.out));
+      require_new("-o ", options.out, options.force);
     }
     std::error_code ignored;
     if (fs::is_directory(options.scenario, ignored)) {

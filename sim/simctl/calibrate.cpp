@@ -21,6 +21,7 @@
 #include "base/terminal.hpp"
 #include "base/text.hpp"
 #include "run/point.hpp"
+#include "simctl/checked_output.hpp"
 #include "simctl/commands.hpp"
 #include "simctl/limits.hpp"
 #include "simctl/settings.hpp"
@@ -81,8 +82,7 @@ class Calibration {
       : options_(options), limits_(read_limits(options.limits)), measured_(read_measured(options.measured)) {
     if (!options.out.empty()) {
       check_output(options.out, {});
-      if (!options.force && fs::exists(options.out))
-        throw UsageError(fmt::format("-o {}: there is such a file; choose another name, or overwrite it with --force", options.out));
+      require_new("-o ", options.out, options.force);
     }
     settings_ = read_settings(options.settings, options.scenario);
     const Study study = read_study(options.scenario, settings_);

@@ -11,6 +11,7 @@
 #include "base/text.hpp"
 #include "scenario/read.hpp"
 #include "schedule/schedules.hpp"
+#include "simctl/checked_output.hpp"
 #include "simctl/commands.hpp"
 #include "simctl/settings.hpp"
 
@@ -164,12 +165,7 @@ class NewScenario {
     const fs::path file = named_file(text, {kind});
     require_readable_file(file);
     const bool is_name = text.find('/') == std::string::npos && !text.ends_with(".json");
-    return require_plain(is_name && fs::equivalent(named_file(text, {kind}, folder_), file) ? text : from_there(file));
-  }
-
-  std::string from_there(const fs::path& file) const {
-    const fs::path folder = fs::current_path() / folder_;
-    return fs::absolute(file).lexically_normal().lexically_proximate(folder.lexically_normal()).string();
+    return require_plain(is_name && fs::equivalent(named_file(text, {kind}, folder_), file) ? text : way_from(folder_, file));
   }
 
   /// The schema's path for an editor: relative if both files are in one tree, so that the tree can be moved, else absolute.
@@ -214,9 +210,7 @@ class NewScenario {
 void make_scenario(NewOptions options) {
   if (options.file == "-") options.file.clear();
   if (!options.file.empty()) check_output(options.file, {});
-  if (!options.force && fs::exists(options.file)) {
-    throw UsageError(fmt::format("{}: there is such a file; choose another name, or overwrite it with --force", options.file));
-  }
+  require_new("", options.file, options.force);
   const NewScenario scenario(options);
   if (!scenario.left_out().empty()) {
     complain("simctl: left out, because they do not run on {}: {}", options.cluster, fmt::join(scenario.left_out(), ", "));

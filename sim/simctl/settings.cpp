@@ -41,8 +41,7 @@ Json reference(const std::string& text, FileKind kind, const fs::path& folder) {
     return text;
   }
   require_readable_file(text);
-  const fs::path here = fs::current_path();
-  return (here / text).lexically_normal().lexically_proximate((here / folder).lexically_normal()).string();
+  return way_from(folder, text);
 }
 
 template <FileKind kind>
