@@ -1,7 +1,7 @@
 # The README's commands. Everything else is CMake: see CMakePresets.json.
 
 # The Debian packages that building needs ...
-BUILD_PACKAGES := build-essential cmake ninja-build libboost-graph-dev libeigen3-dev nlohmann-json3-dev libfmt-dev libcli11-dev doctest-dev zlib1g-dev python3
+BUILD_PACKAGES := build-essential cmake ninja-build libboost-graph-dev nlohmann-json3-dev libfmt-dev libcli11-dev doctest-dev zlib1g-dev python3
 # ... simulating and reporting besides, capturing, and looking over the code.
 PACKAGES := $(BUILD_PACKAGES) libmd-dev libsimgrid-dev librapidcheck-dev python3-jinja2 python3-matplotlib python3-pandas
 CAPTURE_PACKAGES := $(BUILD_PACKAGES) libdnnl-dev

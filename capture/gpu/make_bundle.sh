@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Packs what a borrowed GPU machine lacks to build capture, from this machine's Debian packages, into FOLDER/bundle.tar.gz: headers of
-# nlohmann-json, fmt, CLI11, doctest and Eigen, those of Boost that the sources include, zlib, and oneDNN with the OpenCL loader that it links.
+# nlohmann-json, fmt, CLI11 and doctest, those of Boost that the sources include, zlib, and oneDNN with the OpenCL loader that it links.
 #   capture/gpu/make_bundle.sh [FOLDER, by default .gpu-bundle]
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -22,7 +22,7 @@ mkdir -p "$folder"
 list=$folder/files
 trap 'rm -f "$list" "$folder/bundle.tar.gz.part"' EXIT
 {
-  for package in nlohmann-json3-dev libfmt-dev libcli11-dev doctest-dev libeigen3-dev zlib1g-dev libdnnl-dev libdnnl2 ocl-icd-libopencl1 libfmt9; do files $package; done
+  for package in nlohmann-json3-dev libfmt-dev libcli11-dev doctest-dev zlib1g-dev libdnnl-dev libdnnl2 ocl-icd-libopencl1 libfmt9; do files $package; done
   boost
 } | sort -u > "$list"
 tar --create --gzip --file "$folder/bundle.tar.gz.part" --directory / --transform 's,^/*,,' --absolute-names --files-from "$list"

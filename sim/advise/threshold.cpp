@@ -7,7 +7,6 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <regex>
 #include <set>
 #include <tuple>
 
@@ -25,11 +24,18 @@ struct ParsedQuantity {
   std::string unit;
 };
 
+/// Reads digits, perhaps a point and further digits, perhaps a unit of letters.
 std::optional<ParsedQuantity> parse(const std::string& text) {
-  static const std::regex pattern(R"(([0-9]{1,15})(\.[0-9]{1,15})?([A-Za-z]*))");
-  std::smatch parts;
-  if (!std::regex_match(text, parts, pattern)) return std::nullopt;
-  return ParsedQuantity{std::stod(parts[1].str() + parts[2].str()), !parts[2].matched, parts[3].str()};
+  constexpr std::string_view digits = "0123456789";
+  const std::size_t point = std::min(text.find_first_not_of(digits), text.size());
+  const bool whole = text.substr(point, 1) != ".";
+  const std::size_t unit = whole ? point : std::min(text.find_first_not_of(digits, point + 1), text.size());
+  const auto is_count = [](std::size_t count) { return count >= 1 && count <= 15; };
+  const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+  if (!is_count(point) || !(whole || is_count(unit - point - 1)) ||
+      !std::all_of(text.begin() + std::ptrdiff_t(unit), text.end(), is_letter))
+    return std::nullopt;
+  return ParsedQuantity{std::stod(text.substr(0, unit)), whole, text.substr(unit)};
 }
 
 /// The step (of four significant digits) at a number, else the next one below or above it.

@@ -10,7 +10,7 @@ namespace syncopate {
 
 namespace {
 
-constexpr int samples = 17;
+constexpr int tried_values = 17;
 
 bool is_noticeably_less(const Tuning::Worth& a, const Tuning::Worth& b) {
   return a.excess < b.excess || (a.excess == b.excess && a.value < b.value * (1.0 - rounding));
@@ -24,7 +24,7 @@ Tuning::Tuning(std::vector<ValueRange> ranges) : ranges_(std::move(ranges)) {
     best_.push_back(steps[steps.size() / 2]);
   }
   if (ranges_.size() == 1) {
-    ask(ranges_.front().samples(samples));
+    ask(ranges_.front().samples(tried_values));
   } else {
     ask_grid();
   }
@@ -56,7 +56,7 @@ void Tuning::learn(const std::map<Values, Worth>& worths) {
   if (is_grid) {
     best_ = std::min_element(known_.begin(), known_.end(), [](const auto& a, const auto& b) { return a.second < b.second; })->first;
     if (!known_.at(best_).is_possible()) return;  // nothing is possible
-    ask(ranges_.front().samples(samples));
+    ask(ranges_.front().samples(tried_values));
     if (!wanted_.empty()) return;
   }
   if (!narrows_) {
@@ -104,7 +104,7 @@ void Tuning::next_parameter() {
   const bool has_others = ranges_.size() > 1;
   if (!has_others || unimproved_ >= ranges_.size()) return;
   parameter_ = (parameter_ + 1) % ranges_.size();
-  ask(ranges_[parameter_].samples(samples));
+  ask(ranges_[parameter_].samples(tried_values));
   if (wanted_.empty()) next_parameter();
 }
 

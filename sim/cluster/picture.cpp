@@ -6,10 +6,8 @@
 #include <array>
 #include <boost/graph/adjacency_list.hpp>
 #include <boost/graph/connected_components.hpp>
-#include <boost/graph/graphviz.hpp>
 #include <map>
 #include <set>
-#include <sstream>
 #include <string_view>
 
 #include "cluster/alpha_beta.hpp"
@@ -20,20 +18,6 @@ namespace {
 
 constexpr double least_width = 0.3;  // points
 constexpr double most_width = 8.0;
-
-struct Vertex {
-  std::string label;
-  bool is_node = false;
-};
-
-struct Cable {
-  std::string name;
-  std::string level;
-  Rate bandwidth;
-  std::optional<double> use;
-};
-
-using Graph = boost::adjacency_list<boost::vecS, boost::vecS, boost::undirectedS, Vertex, Cable>;
 
 /// In which direction routes cross links that have both. One end of a link is that before which its first route came; other routes follow
 /// from the neighbours that a link is known to have at either end.
@@ -134,53 +118,41 @@ std::string draw_network(const Cluster& cluster, Network& network, const std::op
     }
   }
 
+  std::string text =
+      fmt::format("graph G {{\ngraph [label=\"{}: {} nodes, {}{}\", layout=neato, overlap=false, splines=true];\nnode [fontsize=10];\n",
+                  escaped(cluster.name), cluster.nodes, cluster.regions ? "regions" : cluster.topology->name(),
+                  use ? "\\n%: share of its bandwidth that the busier direction of a cable uses in the measured window" : "");
   const std::vector<std::size_t> places = ends.places();
-  Graph graph;
-  std::map<std::size_t, Graph::vertex_descriptor> vertices;  // by place
-  for (int server = cluster.nodes; server < network.nodes(); ++server) {
-    vertices[places[ends.of_node(server)]] = boost::add_vertex({fmt::format("server-{}", server - cluster.nodes), true}, graph);
-  }
+  std::map<std::size_t, std::size_t> vertices;  // by place
+  const auto add_vertex = [&](std::size_t end, const std::string& label, std::string_view shape) {
+    const auto [vertex, is_new] = vertices.try_emplace(places[end], vertices.size());
+    if (is_new) text += fmt::format("{}[label=\"{}\", shape={}];\n", vertex->second, escaped(label), shape);
+    return vertex->second;
+  };
+  for (int server = cluster.nodes; server < network.nodes(); ++server)
+    add_vertex(ends.of_node(server), fmt::format("server-{}", server - cluster.nodes), "box");
   for (int node = 0; node < cluster.nodes; ++node) {
     const std::string gpus = cluster.gpus_per_node > 1 ? fmt::format(", {} GPUs", cluster.gpus_per_node) : "";
     const std::string nics = cluster.nics > 1 ? fmt::format(", {} NICs", cluster.nics) : "";
-    const std::string name = network.name_of(node).value_or(fmt::format("node-{}", node));
-    vertices[places[ends.of_node(node)]] = boost::add_vertex({fmt::format("{}{}{}", name, gpus, nics), true}, graph);
-  }
-  const auto vertex_of = [&](std::size_t end) {
-    const auto [entry, is_new] = vertices.try_emplace(places[end]);
-    if (is_new) entry->second = boost::add_vertex({"", false}, graph);
-    return entry->second;
-  };
-  const auto use_of = [&](const std::string& name) -> std::optional<double> {
-    if (!use) return std::nullopt;
-    const auto found = use->find(name);
-    return found == use->end() ? 0.0 : found->second;
-  };
-  for (const auto& [name, link] : cables) {
-    boost::add_edge(vertex_of(ends.entering(link)), vertex_of(ends.leaving(link)), {name, link.level, link.bandwidth, use_of(name)}, graph);
+    add_vertex(ends.of_node(node), network.name_of(node).value_or(fmt::format("node-{}", node)) + gpus + nics, "box");
   }
 
   LevelColors color_of;
-  std::ostringstream text;
-  boost::write_graphviz(
-      text, graph,
-      [&](std::ostream& out, Graph::vertex_descriptor vertex) {
-        const Vertex& node = graph[vertex];
-        out << fmt::format("[label=\"{}\", shape={}]", escaped(node.label), node.is_node ? "box" : "point, width=0.15");
-      },
-      [&](std::ostream& out, Graph::edge_descriptor edge) {
-        const Cable& cable = graph[edge];
-        out << fmt::format(
-            "[tooltip=\"{}\", label=\"{}\\n{}{}\", color=\"{}\"{}, fontsize=8]", escaped(cable.name), escaped(cable.level),
-            describe(cable.bandwidth), cable.use ? fmt::format("\\n{:.3g}%", 100 * *cable.use) : "", color_of(cable.level),
-            cable.use ? fmt::format(", penwidth={:.3g}", std::max(least_width, most_width * std::min(1.0, *cable.use))) : "");
-      },
-      [&](std::ostream& out) {
-        out << fmt::format("graph [label=\"{}: {} nodes, {}{}\", layout=neato, overlap=false, splines=true];\nnode [fontsize=10];\n",
-                           escaped(cluster.name), cluster.nodes, cluster.regions ? "regions" : cluster.topology->name(),
-                           use ? "\\n%: share of its bandwidth that the busier direction of a cable uses in the measured window" : "");
-      });
-  return text.str();
+  std::string edges;
+  for (const auto& [name, link] : cables) {
+    const std::size_t from = add_vertex(ends.entering(link), "", "point, width=0.15");
+    const std::size_t to = add_vertex(ends.leaving(link), "", "point, width=0.15");
+    edges += fmt::format("{}--{} [tooltip=\"{}\", label=\"{}\\n{}", from, to, escaped(name), escaped(link.level), describe(link.bandwidth));
+    std::string width;
+    if (use) {
+      const auto found = use->find(name);
+      const double share = found == use->end() ? 0.0 : found->second;
+      edges += fmt::format("\\n{:.3g}%", 100 * share);
+      width = fmt::format(", penwidth={:.3g}", std::max(least_width, most_width * std::min(1.0, share)));
+    }
+    edges += fmt::format("\", color=\"{}\"{}, fontsize=8];\n", color_of(link.level), width);
+  }
+  return text + edges + "}\n";
 }
 
 }  // namespace syncopate

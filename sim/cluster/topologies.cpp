@@ -11,7 +11,7 @@ namespace syncopate {
 
 namespace {
 
-constexpr std::array table = {
+constexpr std::array topology_table = {
     TopologyRow{"star", "every node has a link of its own to one non-blocking switch", "", "", read_star},
     TopologyRow{"fat-tree", "three levels of switches with k ports; fewer links above the leaf switches where oversubscribed",
                 "k (the smallest that fits), oversubscription (1)", "", read_fat_tree},
@@ -25,7 +25,7 @@ constexpr std::array table = {
 
 }  // namespace
 
-std::span<const TopologyRow> topologies() { return table; }
+std::span<const TopologyRow> topologies() { return topology_table; }
 
 std::shared_ptr<const Topology> read_topology(const Field& field, int nodes) {
   if (!field.is_object()) {

@@ -27,7 +27,7 @@ constexpr ClosedForm halving = {lg, all_but_one, 1.0, 1.0};
 constexpr ClosedForm doubling = {lg, all_but_one, 1.0, 0.0};
 constexpr ClosedForm down_a_tree = {lg, lg, 1.0, 0.0};
 
-constexpr std::array table = {
+constexpr std::array algorithm_table = {
     Algorithm{"ring",
               "reduce-scatter, then all-gather, round a ring: the least bytes, 2(N-1) latencies",
               {twice_others, all_but_one, 2.0, 1.0},
@@ -162,9 +162,9 @@ const ClosedForm& Algorithm::form(Operation operation) const {
   return broadcast;
 }
 
-std::span<const Algorithm> algorithms() { return table; }
+std::span<const Algorithm> algorithms() { return algorithm_table; }
 
-const Algorithm& ring() { return table.front(); }
+const Algorithm& ring() { return algorithm_table.front(); }
 
 AllReduce default_all_reduce() { return {.algorithm = &ring(), .name = std::string(ring().name)}; }
 

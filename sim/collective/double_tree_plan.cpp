@@ -14,10 +14,10 @@ namespace syncopate {
 
 namespace {
 
-constexpr int none = -1;
+constexpr int no_rank = -1;
 
 /// A binary tree over ranks, numbered in order, so that every second rank is a leaf.
-struct Tree {
+struct BinaryTree {
   Indexed<int> parent;
   Indexed<int> height;  ///< 0: a leaf
   int root = 0;
@@ -42,19 +42,19 @@ int add_subtree(Indexed<int>& parent, Indexed<int>& height, int first, int count
 
 /// The second tree is the first tree mirrored (even number of ranks) or shifted by one rank (odd number). So a leaf of one tree is an inner
 /// node of the other.
-Tree make_tree(int ranks, bool second) {
-  Indexed<int> parent(ranks + 1, none);
+BinaryTree make_tree(int ranks, bool second) {
+  Indexed<int> parent(ranks + 1, no_rank);
   Indexed<int> height(ranks + 1);
   const int root = add_subtree(parent, height, 0, ranks);
   const auto rank_at = [&](int position) {
     if (!second) return position - 1;
     return ranks % 2 == 0 ? ranks - position : (position + ranks - 2) % ranks;
   };
-  Tree tree = {Indexed<int>(ranks, none), Indexed<int>(ranks), rank_at(root)};
+  BinaryTree tree = {Indexed<int>(ranks, no_rank), Indexed<int>(ranks), rank_at(root)};
   for (int position = 1; position <= ranks; ++position) {
     const int rank = rank_at(position);
     tree.height[rank] = height[position];
-    tree.parent[rank] = parent[position] == none ? none : rank_at(parent[position]);
+    tree.parent[rank] = parent[position] == no_rank ? no_rank : rank_at(parent[position]);
   }
   return tree;
 }
@@ -66,17 +66,17 @@ constexpr int lead = 2;
 struct Edge {
   int tree = 0;
   int child = 0;
-  int colour = none;
+  int colour = no_rank;
 };
 
 /// Colours the edges with 0 and 1. The two edges of a rank to its parents get different colours, and so do the (at most two) edges from its
 /// children. Stages alternate between the colours, so a rank sends to one parent and receives from one child at a time.
-std::vector<Edge> coloured_edges(const std::array<Tree, 2>& trees) {
+std::vector<Edge> coloured_edges(const std::array<BinaryTree, 2>& trees) {
   std::vector<Edge> edges;
   for (int tree = 0; tree < 2; ++tree) {
     const Indexed<int>& parents = trees[at(tree)].parent;
     for (int rank = 0; rank < static_cast<int>(parents.size()); ++rank) {
-      if (parents[rank] != none) edges.push_back({tree, rank});
+      if (parents[rank] != no_rank) edges.push_back({tree, rank});
     }
   }
   // Edges that need different colours form paths and even cycles, so two colours are enough.
@@ -117,15 +117,15 @@ Plan double_binary_tree_plan(Operation operation, int ranks, int chunks) {
   if (operation != Operation::all_reduce) return halving_doubling_plan(operation, ranks, chunks);
   Plan plan = {.ranks = ranks, .parts = 2 * chunks, .block = 2 * chunks, .cells = 2 * chunks};
   if (ranks == 1) return plan;
-  const std::array<Tree, 2> trees = {make_tree(ranks, false), make_tree(ranks, true)};
+  const std::array<BinaryTree, 2> trees = {make_tree(ranks, false), make_tree(ranks, true)};
   const std::vector<Edge> edges = coloured_edges(trees);
   int highest = 0;
-  for (const Tree& tree : trees) highest = std::max(highest, tree.height[tree.root]);
+  for (const BinaryTree& tree : trees) highest = std::max(highest, tree.height[tree.root]);
   const std::size_t slots = 2 * at(chunks + lead * highest);
   std::vector<Stage> up(slots);
   std::vector<Stage> down(slots);
   for (const Edge& edge : edges) {
-    const Tree& tree = trees[at(edge.tree)];
+    const BinaryTree& tree = trees[at(edge.tree)];
     const int parent = tree.parent[edge.child];
     const int height = tree.height[edge.child];
     for (int chunk = 0; chunk < chunks; ++chunk) {

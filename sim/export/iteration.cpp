@@ -16,7 +16,8 @@ namespace syncopate {
 
 namespace {
 
-constexpr const char* advice = "; export an all-reduce schedule that waits for its collectives in each iteration, such as wfbp or mg-wfbp";
+constexpr const char* exportable_instead =
+    "; export an all-reduce schedule that waits for its collectives in each iteration, such as wfbp or mg-wfbp";
 
 /// Throws SimulationError where more than collectives in the order of posting moves.
 void require_collectives_only(const Scenario& scenario) {
@@ -30,24 +31,24 @@ void require_collectives_only(const Scenario& scenario) {
   else if (scenario.cluster.workers() == 1)
     why = "a single worker sends no messages; use more nodes";
   else if (traffic.servers)
-    why = fmt::format("{} sends to parameter servers{}", schedule.name, advice);
+    why = fmt::format("{} sends to parameter servers{}", schedule.name, exportable_instead);
   else if (traffic.peers)
-    why = fmt::format("{} sends from rank to rank{}", schedule.name, advice);
+    why = fmt::format("{} sends from rank to rank{}", schedule.name, exportable_instead);
   else if (!traffic.has_collectives())
-    why = fmt::format("{} has no collectives{}", schedule.name, advice);
+    why = fmt::format("{} has no collectives{}", schedule.name, exportable_instead);
   else if (traffic.has_partial_collectives())
-    why = fmt::format("collectives of {} begin without some ranks{}", schedule.name, advice);
+    why = fmt::format("collectives of {} begin without some ranks{}", schedule.name, exportable_instead);
   else if (schedule.pace.waits_later || schedule.pace.updates_in_forward)
     why = fmt::format("an iteration of {} waits for collectives of an earlier one, so that one alone does not say how long it takes{}",
-                      schedule.name, advice);
+                      schedule.name, exportable_instead);
   else if (any_stream([](const StreamTraffic& stream) { return stream.rules.by_priority; }))
-    why = fmt::format("{} orders its collectives by priority while it runs{}", schedule.name, advice);
+    why = fmt::format("{} orders its collectives by priority while it runs{}", schedule.name, exportable_instead);
   else if (any_stream([](const StreamTraffic& stream) { return stream.follows; }))
-    why = fmt::format("collectives of {} begin when others have ended{}", schedule.name, advice);
+    why = fmt::format("collectives of {} begin when others have ended{}", schedule.name, exportable_instead);
   else if (channels > 1 || any_stream([&](const StreamTraffic& stream) { return !scenario.channels && stream.rules.channels > 1; }))
     why = "a rank has several collectives in flight; set \"channels\" to 1";
   else if (schedule.pace.steps_per_round > 0)
-    why = fmt::format("iterations of {} are rounds of several steps{}", schedule.name, advice);
+    why = fmt::format("iterations of {} are rounds of several steps{}", schedule.name, exportable_instead);
   else if (scenario.cluster.latency_cv > 0.0)
     why = "latencies of collectives are drawn; leave \"latency_cv\" out";
   if (!why.empty()) throw SimulationError(why);
@@ -100,7 +101,7 @@ void require_waits(const std::vector<Tie>& ties, const std::string& schedule) {
   throw SimulationError(
       fmt::format("an iteration of {} does not wait for {} of the collectives that it posts, so that one alone does not "
                   "say how long it takes{}",
-                  schedule, open.size(), advice));
+                  schedule, open.size(), exportable_instead));
 }
 
 }  // namespace

@@ -29,7 +29,7 @@ constexpr double least_bytes = 2.0;  // shorter messages are eager
 constexpr int most_ranks = 1024;     // the platform has a table of all pairs of hosts
 
 /// latency + bytes/bandwidth, equal shares of links; a message of one byte leaves at once, others when their receiver is there.
-constexpr const char* settings =
+constexpr const char* smpi_settings =
     "network/model:CM02 network/crosstraffic:0 network/TCP-gamma:1e15 surf/precision:1e-12 maxmin/precision:1e-12 "
     "smpi/async-small-thresh:2 smpi/send-is-detached-thresh:2 smpi/simulate-computation:yes smpi/host-speed:1Gf "
     "smpi/os:0:0:0 smpi/or:0:0:0 smpi/ois:0:0:0";
@@ -196,7 +196,7 @@ void write_smpi(const Messages& messages, Network& network, Seconds end, const W
   write("platform.xml", PlatformWriter(network).xml(places, pairs));
   write("replay.sh", fmt::format("#!/bin/sh\n# simctl's time: {} s\ncd \"$(dirname \"$0\")\" || exit\nexec smpirun -np {} -platform "
                                  "platform.xml -hostfile hosts -replay traces.txt --cfg=\"{}\" \"$@\"\n",
-                                 end.value, order.size(), settings));
+                                 end.value, order.size(), smpi_settings));
 }
 
 }  // namespace syncopate

@@ -10,7 +10,7 @@ namespace {
 
 using Pair = std::array<std::int64_t, 2>;
 
-constexpr std::int64_t largest = 1'000'000'000;
+constexpr std::int64_t largest_size = 1'000'000'000;
 constexpr std::string_view image = "[channels, height, width]";
 constexpr std::string_view sequence = "[tokens, width]";
 
@@ -36,7 +36,7 @@ const Shape& input_of(const Object& fields, std::span<const Shape> inputs, std::
 
 std::int64_t integer_or(Object& fields, const std::string& key, std::int64_t fallback, std::int64_t min) {
   const auto field = fields.find(key);
-  return field ? field->integer(min, largest) : fallback;
+  return field ? field->integer(min, largest_size) : fallback;
 }
 
 bool boolean_or(Object& fields, const std::string& key, bool fallback) {
@@ -46,10 +46,10 @@ bool boolean_or(Object& fields, const std::string& key, bool fallback) {
 
 /// One number for both directions, or a list [height, width].
 Pair read_pair(const Field& field, std::int64_t min) {
-  if (!field.is_list()) return {field.integer(min, largest), field.integer(min, largest)};
+  if (!field.is_list()) return {field.integer(min, largest_size), field.integer(min, largest_size)};
   const std::vector<Field> values = field.list();
   if (values.size() != 2) field.fail("a number or a list [height, width]");
-  return {values[0].integer(min, largest), values[1].integer(min, largest)};
+  return {values[0].integer(min, largest_size), values[1].integer(min, largest_size)};
 }
 
 Pair pair_or(Object& fields, const std::string& key, Pair fallback, std::int64_t min) {
@@ -91,10 +91,10 @@ void read_window(Object& fields, Attributes& a) {
 OpResult conv2d(Object& fields, std::span<const Shape> inputs) {
   OpResult result;
   Attributes& a = result.attributes;
-  const std::int64_t channels = fields.at("out_channels").integer(1, largest);
+  const std::int64_t channels = fields.at("out_channels").integer(1, largest_size);
   read_window(fields, a);
   const auto groups = fields.find("groups");
-  a.groups = groups ? groups->integer(1, largest) : 1;
+  a.groups = groups ? groups->integer(1, largest_size) : 1;
   a.bias = boolean_or(fields, "bias", true);
   const Shape& input = input_of(fields, inputs, 3, image);
   if (input[0] % a.groups != 0 || channels % a.groups != 0) {
@@ -109,8 +109,8 @@ OpResult conv2d(Object& fields, std::span<const Shape> inputs) {
 OpResult conv1d(Object& fields, std::span<const Shape> inputs) {
   OpResult result;
   Attributes& a = result.attributes;
-  const std::int64_t channels = fields.at("out_channels").integer(1, largest);
-  a.kernel = {1, fields.at("kernel").integer(1, largest)};
+  const std::int64_t channels = fields.at("out_channels").integer(1, largest_size);
+  a.kernel = {1, fields.at("kernel").integer(1, largest_size)};
   a.stride = {1, integer_or(fields, "stride", 1, 1)};
   a.pad = {0, integer_or(fields, "pad", 0, 0)};
   a.bias = boolean_or(fields, "bias", true);
@@ -124,7 +124,7 @@ OpResult conv1d(Object& fields, std::span<const Shape> inputs) {
 OpResult conv_transpose2d(Object& fields, std::span<const Shape> inputs) {
   OpResult result;
   Attributes& a = result.attributes;
-  const std::int64_t channels = fields.at("out_channels").integer(1, largest);
+  const std::int64_t channels = fields.at("out_channels").integer(1, largest_size);
   read_window(fields, a);
   a.bias = boolean_or(fields, "bias", true);
   const Shape& input = input_of(fields, inputs, 3, image);
@@ -141,7 +141,7 @@ OpResult conv_transpose2d(Object& fields, std::span<const Shape> inputs) {
 
 OpResult linear(Object& fields, std::span<const Shape> inputs) {
   OpResult result;
-  const std::int64_t features = fields.at("out_features").integer(1, largest);
+  const std::int64_t features = fields.at("out_features").integer(1, largest_size);
   result.attributes.bias = boolean_or(fields, "bias", true);
   const Shape& input = only_input(fields, inputs);
   if (input.size() > 2) {
@@ -157,7 +157,7 @@ OpResult linear(Object& fields, std::span<const Shape> inputs) {
 
 OpResult tied_linear(Object& fields, std::span<const Shape> inputs) {
   OpResult result;
-  const std::int64_t features = fields.at("out_features").integer(1, largest);
+  const std::int64_t features = fields.at("out_features").integer(1, largest_size);
   const Shape& input = input_of(fields, inputs, 2, sequence);
   result.output = {input[0], features};
   result.macs = unchecked_elements(result.output) * static_cast<double>(input[1]);
@@ -166,8 +166,8 @@ OpResult tied_linear(Object& fields, std::span<const Shape> inputs) {
 
 OpResult embedding(Object& fields, std::span<const Shape> inputs) {
   OpResult result;
-  const std::int64_t entries = fields.at("entries").integer(1, largest);
-  const std::int64_t width = fields.at("width").integer(1, largest);
+  const std::int64_t entries = fields.at("entries").integer(1, largest_size);
+  const std::int64_t width = fields.at("width").integer(1, largest_size);
   const Shape& input = input_of(fields, inputs, 1, "[tokens]");
   result.output = {input[0], width};
   result.tensors.push_back({"weight", {entries, width}});
@@ -207,7 +207,7 @@ OpResult layer_norm(Object& fields, std::span<const Shape> inputs) {
 OpResult group_norm(Object& fields, std::span<const Shape> inputs) {
   const Field groups = fields.at("groups");
   OpResult result = batch_norm(fields, inputs);
-  result.attributes.groups = groups.integer(1, largest);
+  result.attributes.groups = groups.integer(1, largest_size);
   if (result.output[0] % result.attributes.groups != 0) groups.fail(fmt::format("a divisor of the input's {} channels", result.output[0]));
   return result;
 }
@@ -281,7 +281,7 @@ OpResult concat(Object& fields, std::span<const Shape> inputs) {
 
 /// The number of heads, which must divide the width.
 std::int64_t read_heads(const Field& heads, std::int64_t width) {
-  const std::int64_t count = heads.integer(1, largest);
+  const std::int64_t count = heads.integer(1, largest_size);
   if (width % count != 0) heads.fail(fmt::format("a divisor of the width {}", width));
   return count;
 }
@@ -365,7 +365,7 @@ OpResult pad_shortcut(Object& fields, std::span<const Shape> inputs) {
   const Field channels = fields.at("out_channels");
   result.attributes.stride = pair_or(fields, "stride", {1, 1}, 1);
   const Shape& input = input_of(fields, inputs, 3, image);
-  result.output = window_output(fields, result.attributes, input, channels.integer(1, largest));
+  result.output = window_output(fields, result.attributes, input, channels.integer(1, largest_size));
   if (result.output[0] < input[0]) channels.fail(fmt::format("at least the input's {} channels", input[0]));
   return result;
 }
@@ -393,10 +393,10 @@ constexpr std::array table = {
     Op{"silu", "x times its sigmoid; also stands for hardswish", "", CostClass::elementwise, same_shape},
     Op{"sigmoid", "logistic function", "", CostClass::elementwise, same_shape},
     Op{"dropout", "zeros at random", "", CostClass::elementwise, same_shape},
-    Op{"max_pool", "largest of a window", "kernel, stride (kernel), pad (0), ceil (false)", CostClass::pooling, pool},
+    Op{"max_pool", "largest_size of a window", "kernel, stride (kernel), pad (0), ceil (false)", CostClass::pooling, pool},
     Op{"avg_pool", "mean of a window", "kernel, stride (kernel), pad (0), ceil (false)", CostClass::pooling, pool},
     Op{"adaptive_avg_pool", "means that make an image of a given size", "output", CostClass::pooling, adaptive_avg_pool},
-    Op{"max_over_time", "largest over all tokens, of each feature", "", CostClass::pooling, drop_tokens},
+    Op{"max_over_time", "largest_size over all tokens, of each feature", "", CostClass::pooling, drop_tokens},
     Op{"upsample", "every pixel several times", "scale", CostClass::elementwise, upsample},
     Op{"to_tokens", "an image's pixels as tokens", "", CostClass::free, to_tokens},
     Op{"positional", "adds a trained vector to each token", "", CostClass::elementwise, positional},

@@ -15,12 +15,12 @@ namespace syncopate {
 namespace {
 
 /// A double counts exactly up to here; a larger tensor is a mistake.
-constexpr double most_elements = 1e15;
+constexpr double most_tensor_elements = 1e15;
 
 /// The number of elements of a shape. Fails if there are too many.
 double checked_elements(const Shape& shape, const Field& field) {
   const double product = unchecked_elements(shape);
-  if (product > most_elements) field.fail_because(fmt::format("a tensor of {} elements, more than 1e15", format_shape(shape)));
+  if (product > most_tensor_elements) field.fail_because(fmt::format("a tensor of {} elements, more than 1e15", format_shape(shape)));
   return product;
 }
 

@@ -2,10 +2,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
+#include <cstdio>
 #include <functional>
 #include <map>
 #include <memory>
-#include <regex>
 
 #include "advise/threshold.hpp"
 #include "base/indexed.hpp"
@@ -40,21 +41,25 @@ struct SolveOptions {
 class Condition {
  public:
   explicit Condition(const std::string& text) {
-    static const std::regex pattern(R"(\s*(\w+)\s*(>=|<=|>|<)\s*([-+0-9.eE]+)\s*)");
-    std::smatch parts;
-    if (!std::regex_match(text, parts, pattern))
+    std::array<char, 64> column{};
+    std::array<char, 3> comparison{};
+    std::array<char, 64> number{};
+    int end = 0;
+    const int parts =
+        std::sscanf(text.c_str(), " %63[A-Za-z0-9_] %2[<>=] %63[-+0-9.eE] %n", column.data(), comparison.data(), number.data(), &end);
+    operator_ = comparison.data();
+    constexpr std::array<std::string_view, 4> operators = {">=", "<=", ">", "<"};
+    if (parts != 3 || static_cast<std::size_t>(end) != text.size() || std::ranges::find(operators, operator_) == operators.end())
       throw UsageError(fmt::format("--until '{}': expected a column, >=, <=, > or <, and a number, such as 'efficiency >= 0.9'", text));
+    const std::string name = column.data();
     std::vector<std::string> names;
     for (const Figure& figure : figures()) names.emplace_back(figure.name);
-    const auto found = std::find(names.begin(), names.end(), parts[1].str());
-    if (found == names.end()) {
-      throw UsageError(
-          fmt::format("--until '{}': results have no column \"{}\"{}", text, parts[1].str(), did_you_mean(parts[1].str(), names)));
-    }
+    const auto found = std::find(names.begin(), names.end(), name);
+    if (found == names.end())
+      throw UsageError(fmt::format("--until '{}': results have no column \"{}\"{}", text, name, did_you_mean(name, names)));
     column_ = &figures()[static_cast<std::size_t>(found - names.begin())];
-    operator_ = parts[2];
-    const auto limit = to_number(parts[3]);
-    if (!limit) throw UsageError(fmt::format("--until '{}': \"{}\" is not a number", text, parts[3].str()));
+    const auto limit = to_number(number.data());
+    if (!limit) throw UsageError(fmt::format("--until '{}': \"{}\" is not a number", text, number.data()));
     limit_ = *limit;
   }
 

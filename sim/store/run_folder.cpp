@@ -68,10 +68,10 @@ std::vector<Field> elements_of(const Field& field) {
 Description read_description(const Document& document) {
   Object fields{Field(document)};
   fields.format(study_format, true);
-  constexpr std::int64_t most_points = 1'000'000'000;
+  constexpr std::int64_t most_listed_points = 1'000'000'000;
   return {string_in(fields.at("name")),
           string_in(fields.at("scenario_file")),
-          static_cast<std::size_t>(fields.at("points").integer(1, most_points)),
+          static_cast<std::size_t>(fields.at("points").integer(1, most_listed_points)),
           string_in(fields.at("digest")),
           string_in(fields.at("program")),
           string_in(fields.at("version"))};

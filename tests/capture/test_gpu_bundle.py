@@ -18,7 +18,7 @@ from running import Failed
 
 IN_NAMESPACE = ["unshare", "--user", "--map-root-user", "--mount"]
 LIBRARIES = pathlib.Path("/usr/lib") / f"{os.uname().machine}-linux-gnu"
-FOLDERS = [*(f"/usr/include/{name}" for name in ("boost", "eigen3", "fmt", "nlohmann", "CLI", "doctest", "oneapi")), "/usr/share/cmake/CLI11",
+FOLDERS = [*(f"/usr/include/{name}" for name in ("boost", "fmt", "nlohmann", "CLI", "doctest", "oneapi")), "/usr/share/cmake/CLI11",
            "/usr/share/cmake/nlohmann_json", "/usr/lib/cmake/doctest", LIBRARIES / "cmake/fmt"]
 FILES = [*(f"/usr/include/{name}" for name in ("zlib.h", "zconf.h", "dnnl.h", "dnnl.hpp")),
          *(LIBRARIES / name for name in ("libz.a", "libdnnl.so", "libfmt.so", "libOpenCL.so.1"))]
