@@ -23,8 +23,8 @@ FOLDERS = [*(f"/usr/include/{name}" for name in ("boost", "fmt", "nlohmann", "CL
 FILES = [*(f"/usr/include/{name}" for name in ("zlib.h", "zconf.h", "dnnl.h", "dnnl.hpp")),
          *(LIBRARIES / name for name in ("libz.a", "libdnnl.so", "libfmt.so", "libOpenCL.so.1"))]
 # One for each library of the bundle.
-OBJECTS = ["sim/CMakeFiles/sim_model.dir/model/graph.cpp.o", "sim/CMakeFiles/sim_device.dir/device/least_squares.cpp.o",
-           "sim/CMakeFiles/sim_base.dir/base/gzip.cpp.o", "sim/CMakeFiles/sim_base.dir/base/table.cpp.o",
+OBJECTS = ["sim/CMakeFiles/sim_traces.dir/model/graph.cpp.o", "sim/CMakeFiles/sim_base.dir/base/gzip.cpp.o",
+           "sim/CMakeFiles/sim_base.dir/base/table.cpp.o",
            "capture.build/CMakeFiles/capture_core.dir/cpu/loss.cpp.o",
            "capture.build/CMakeFiles/capture.dir/main.cpp.o", "tests/capture/CMakeFiles/capture_tests.dir/__/unit/main.cpp.o"]
 PREPROCESS = (f'ninja -C "$1" -t commands {" ".join(OBJECTS)} | grep -o "^[^ ]*c++ .*" | sed -E "s/ -M[DTF]+( [^ ]+[.]o([.]d)?)?//g; s/ -o [^ ]+ -c / -E -o - /" > "$1/commands"; '
