@@ -10,7 +10,6 @@
 #include "goodput/checkpoint_interval.hpp"
 #include "metrics/metrics.hpp"
 #include "run/measured_window.hpp"
-#include "run/run_counts.hpp"
 #include "run/run_plan.hpp"
 
 namespace syncopate {
@@ -162,9 +161,17 @@ RunPlan CostEstimate::plan(int measured) {
   return {.ranks = workers, .simulated = workers};
 }
 
-Cost CostEstimate::of(int measured) {
-  if (scenario_.jobs) return cost_of_jobs(scenario_, options_);
-  const RunPlan its_plan = plan(measured);
+RunPlan CostEstimate::plan_with_paces(int measured) {
+  RunPlan its_plan = plan(measured);
+  if (!setup_ || has_failed_) return its_plan;
+  if (!paces_) paces_ = see_paces(fixed_, its_plan);
+  if (*paces_) its_plan.counts = estimate_counts(*setup_, its_plan, *paces_);
+  return its_plan;
+}
+
+Cost CostEstimate::of(int measured) { return scenario_.jobs ? cost_of_jobs(scenario_, options_) : cost_of(plan_with_paces(measured)); }
+
+Cost CostEstimate::cost_of(const RunPlan& its_plan) const {
   Cost cost = {its_plan.counts.steps, time_of(scenario_, its_plan), memory_of(its_plan), its_plan.has_actors()};
   if (scenario_.run) cost.time += time_of_long_run(fixed_, cost.time);
   if (options_.dataflow) {
@@ -191,7 +198,7 @@ const WindowLengths& CostEstimate::lengths() {
   if (!is_plain) return lengths_.emplace(CostEstimate(scenario_).lengths());
   const double rounds = std::max(1, scenario_.schedule.pace.steps_per_round);
   return lengths_.emplace(window_lengths(scenario_, [&] {
-    const Seconds time = of(scenario_.measured).time;
+    const Seconds time = cost_of(plan(scenario_.measured)).time;  // by formulas, so that windows are the same wherever they are chosen
     return time / (steps_of(fixed_) / rounds);
   }));
 }
@@ -218,7 +225,7 @@ Cost CostEstimate::most() {
 
 Bytes CostEstimate::timeline(const TimelineView& view) {
   const bool is_whole = scenario_.measures_until() && !scenario_.chooses_window;
-  const RunPlan its_plan = plan(is_whole ? most_measured() : scenario_.measured);
+  const RunPlan its_plan = plan_with_paces(is_whole ? most_measured() : scenario_.measured);
   return timeline_of(fixed_, its_plan, view);
 }
 

@@ -9,6 +9,7 @@
 #include "base/units.hpp"
 #include "output/timeline_json.hpp"
 #include "run/measured_window.hpp"
+#include "run/run_counts.hpp"
 #include "run/run_plan.hpp"
 #include "run/setup.hpp"
 #include "scenario/scenario.hpp"
@@ -24,7 +25,8 @@ struct Cost {
 };
 
 /// What a point takes, by the counts of the RunPlan, which takes a Setup and may make plans of collectives: once for all estimates. If
-/// workers do not wait for each other, steps beside a paused or slow one count. What happens once in a run does not: see below.
+/// workers do not wait for each other, steps beside a paused or slow one count; a short simulation tells their paces where it is cheap.
+/// What happens once in a run does not count: see below.
 class CostEstimate {
  public:
   /// `scenario` must outlive it.
@@ -44,7 +46,10 @@ class CostEstimate {
   Bytes timeline(const TimelineView& view);
 
  private:
+  /// By formulas.
   RunPlan plan(int measured);
+  RunPlan plan_with_paces(int measured);
+  Cost cost_of(const RunPlan& plan) const;
   /// So many iterations that a mean of independent ones is known as well as is wanted.
   int most_measured();
 
@@ -53,6 +58,7 @@ class CostEstimate {
   Scenario fixed_;  ///< measures so many iterations, whatever the mean is known to
   std::unique_ptr<Setup> setup_;
   bool has_failed_ = false;
+  std::optional<std::optional<SeenPaces>> paces_;
   std::optional<WindowLengths> lengths_;
 };
 

@@ -67,15 +67,14 @@ Seconds step_of_worker(Setup& setup, int rank, double posts) {
 
 /// Gradient steps of workers that do not wait for the slowest: the window opens with that one, each of whose rounds ends with a step, and
 /// closes with the fastest.
-double steps_of_independent(Setup& setup, double posts) {
+double steps_of_independent(Setup& setup, double posts, const std::optional<SeenPaces>& paces) {
   const Scenario& scenario = setup.scenario();
   const Speed& speed = scenario.speed;
   const int ranks = setup.ranks();
   const bool draws_peers = scenario.schedule.traffic.peers && scenario.schedule.traffic.peers->drawn;
   const bool are_apart = scenario.schedule.traffic.servers && scenario.cluster.regions;
-  if ((speed.slow.empty() && speed.traces.empty() && speed.pauses.empty() && !draws_peers && !are_apart) ||
-      step_of_worker(setup, 0, posts) == Seconds(0))
-    return ranks * steps_of(scenario);
+  const bool are_alike = speed.slow.empty() && speed.traces.empty() && speed.pauses.empty() && !draws_peers && !are_apart;
+  if (!paces && (are_alike || step_of_worker(setup, 0, posts) == Seconds(0))) return ranks * steps_of(scenario);
   const int gpus = scenario.cluster.workers() / ranks;
   struct Pace {
     Seconds step;
@@ -83,15 +82,19 @@ double steps_of_independent(Setup& setup, double posts) {
   };
   std::vector<Pace> workers;
   Seconds open;
-  for (int rank = 0; rank < ranks; ++rank) {
+  const auto pace_of = [&](int rank) {
+    if (paces) return paces->step[at(rank)];
     double slowness = 0.0;
     for (int gpu = 0; gpu < gpus; ++gpu) slowness = std::max(slowness, speed.slowness(rank * gpus + gpu));
     const auto& own = setup.own_steps();
     if (!own.empty() && own[at(rank)]) slowness *= own[at(rank)]->whole;
-    workers.push_back({slowness * step_of_worker(setup, rank, posts), speed.pauses_of(rank * gpus, gpus)});
+    return slowness * step_of_worker(setup, rank, posts);
+  };
+  for (int rank = 0; rank < ranks; ++rank) {
+    workers.push_back({pace_of(rank), speed.pauses_of(rank * gpus, gpus)});
     open = std::max(open, end_of_compute(Seconds(0), warmup_of(scenario) * workers.back().step, workers.back().pauses));
   }
-  const double in_window = scenario.measured * std::max(1, scenario.schedule.pace.steps_per_round);
+  const double in_window = scenario.measured * (paces ? paces->steps_per_round : std::max(1, scenario.schedule.pace.steps_per_round));
   Seconds close(std::numeric_limits<double>::infinity());
   for (const Pace& worker : workers) close = std::min(close, end_of_compute(open, in_window * worker.step, worker.pauses));
   double steps = 0.0;
@@ -104,9 +107,11 @@ double steps_of_independent(Setup& setup, double posts) {
 }
 
 /// Gradient steps of all simulated workers.
-double steps_of_all(Setup& setup, int simulated, double posts) {
-  const bool goes_alone = simulated > 1 && !setup.scenario().schedule.waits_for_slowest();
-  return goes_alone ? steps_of_independent(setup, posts) : simulated * steps_of(setup.scenario());
+double steps_of_all(Setup& setup, int simulated, double posts, const std::optional<SeenPaces>& paces = {}) {
+  const Schedule& schedule = setup.scenario().schedule;
+  if (simulated > 1 && !schedule.waits_for_slowest()) return steps_of_independent(setup, posts, paces);
+  const double made = paces ? paces->steps_per_round / std::max(1, schedule.pace.steps_per_round) : 1.0;
+  return made * simulated * steps_of(setup.scenario());
 }
 
 /// The messages of the plan, each listed once however often its stage comes.
@@ -186,9 +191,11 @@ PlannedCollective& planned(Setup& setup, const StreamLoad& load) {
   return setup.planned()(load.stream.operations.empty() ? Operation::all_reduce : load.stream.operations.front(), load.largest, load.bytes);
 }
 
+constexpr double growth_of_sharing = 1.4;  // of the time to share links among so many
+constexpr double growth_if_joined = 1.0;   // where those of servers that are alike move as one
+
 /// `meet`: how many flows get another rate when one of them starts or ends.
-void add_flows(double flows, double meet, RunCounts& counts) {
-  constexpr double growth = 1.4;  // of the time to share links among so many
+void add_flows(double flows, double meet, RunCounts& counts, double growth = growth_of_sharing) {
   counts.flows += flows;
   if (meet > 1.0) counts.met_flows += flows * std::pow(meet, growth);
 }
@@ -255,7 +262,8 @@ void add_exchanges(const Setup& setup, const RunPlan& plan, double posts, RunCou
   }
   if (traffic.servers && (shares_links(plan.fidelity) || setup.serves_by_flows())) {
     const double parts = setup.flows_per_exchange();
-    add_flows(2.0 * parts * counts.exchanges, are_together ? 1.0 : parts * busy_clients(setup, posts), counts);
+    const double growth = parts < traffic.servers->servers ? growth_if_joined : growth_of_sharing;
+    add_flows(2.0 * parts * counts.exchanges, are_together ? 1.0 : parts * busy_clients(setup, posts), counts, growth);
   }
 }
 
@@ -293,11 +301,12 @@ double estimate_messages(Setup& setup) {
   return messages;
 }
 
-RunCounts estimate_counts(Setup& setup, const RunPlan& plan) {
+RunCounts estimate_counts(Setup& setup, const RunPlan& plan, const std::optional<SeenPaces>& paces) {
   const Scenario& scenario = setup.scenario();
-  const double posts = posts_per_step(setup);
+  const int most_steps_per_round = scenario.schedule.pace.steps_per_round;
+  const double posts = posts_per_step(setup) * (paces && most_steps_per_round > 0 ? most_steps_per_round / paces->steps_per_round : 1.0);
   RunCounts counts;
-  counts.steps = steps_of_all(setup, plan.simulated, posts);
+  counts.steps = steps_of_all(setup, plan.simulated, posts, paces);
   const bool slows_layers = scenario.speed.overlap_slowdown > 0.0;
   const bool runs_ahead = setup.options().may_be_one() && !slows_layers && !scenario.schedule.traffic.has_partial_collectives();
   const double pieces = slows_layers ? 2.0 * static_cast<double>(setup.profile().layers.size()) : 2.0;

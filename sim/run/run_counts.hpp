@@ -1,5 +1,8 @@
 #pragma once
 
+#include <optional>
+#include <vector>
+
 #include "run/run_plan.hpp"
 
 namespace syncopate {
@@ -13,7 +16,17 @@ Seconds least_step(const Scenario& scenario, const StepProfile& profile);
 /// How many messages of the run have to move, whatever moves them; those that are known from before count once.
 double estimate_messages(Setup& setup);
 
-/// What a simulation by that plan goes through.
-RunCounts estimate_counts(Setup& setup, const RunPlan& plan);
+/// What a short simulation has shown of workers that do not wait for the slowest, and of rounds that end early.
+struct SeenPaces {
+  std::vector<Seconds> step;     ///< by rank
+  double steps_per_round = 1.0;  ///< of a worker
+};
+
+/// Simulates two iterations of the scenario without its events. Nullopt if its plan tells the steps; if that would take long, by `counts`,
+/// which are those of as many iterations; or if it fails.
+std::optional<SeenPaces> see_paces(const Scenario& scenario, const RunPlan& plan);
+
+/// What a simulation by that plan goes through. `paces`: where they are known.
+RunCounts estimate_counts(Setup& setup, const RunPlan& plan, const std::optional<SeenPaces>& paces = {});
 
 }  // namespace syncopate

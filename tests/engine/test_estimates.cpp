@@ -107,21 +107,29 @@ TEST_SUITE("How much will be simulated?") {
       RC_ASSERT(plan.fidelity == simulated_plan.fidelity);
       RC_ASSERT(plan.note == simulated_plan.note);
       RC_ASSERT(at(plan.simulated) == run.steps.size());
-      if (!point.scenario.schedule.waits_for_slowest() || point.scenario.schedule.pace.steps_per_round > 0) return;
       const double steps = std::accumulate(run.steps.begin(), run.steps.end(), 0.0,
                                            [](double sum, const auto& worker) { return sum + static_cast<double>(worker.size()); });
+      if (!point.scenario.schedule.waits_for_slowest() || point.scenario.schedule.pace.steps_per_round > 0) {
+        const double estimate = estimate_cost(point.scenario).steps;
+        RC_ASSERT(estimate >= steps / 3.0);
+        RC_ASSERT(estimate <= 3.0 * steps);
+        return;
+      }
       RC_ASSERT(plan.counts.steps >= 0.5 * steps);
       RC_ASSERT(plan.counts.steps <= 2.0 * steps + plan.ranks);
       const auto collectives = static_cast<double>(run.collectives.size());
-      RC_ASSERT(plan.counts.collectives >= 0.3 * collectives);
+      RC_ASSERT(3.0 * plan.counts.collectives + 3.0 >= collectives);
       RC_ASSERT(plan.counts.collectives <= 3.0 * collectives + 3.0);
     }));
   }
 
-  TEST_CASE("of rounds at most") {
+  TEST_CASE("of rounds that end before they have all their steps") {
     const Point point = read_point(scenario_with({{"schedule", {{"name", "lasgd"}, {"tau_max", 5}}}}));
-    CHECK(estimate_cost(point.scenario).steps == 60.0);
-    CHECK(count_steps(point.scenario) <= 60.0);
+    const double steps = count_steps(point.scenario);
+    const double estimate = estimate_cost(point.scenario).steps;
+    CHECK(steps < 60.0);
+    CHECK(estimate >= 0.5 * steps);
+    CHECK(estimate <= 2.0 * steps);
   }
 
   TEST_CASE("and how many at a time fit in memory") {
