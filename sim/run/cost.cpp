@@ -223,6 +223,16 @@ Cost CostEstimate::most() {
   return cost;
 }
 
+Cost CostEstimate::longest() {
+  Cost cost = most();
+  const bool may_go_on = scenario_.chooses_window && !scenario_.jobs && !scenario_.has_events() && variation_of(scenario_) == 0.0;
+  if (!may_go_on || plan(scenario_.measured).simulated == 1) return cost;
+  const Cost whole = of(std::max(lengths().most, scenario_.measured));
+  cost.steps = std::max(cost.steps, whole.steps);
+  cost.time = std::max(cost.time, whole.time);
+  return cost;
+}
+
 Bytes CostEstimate::timeline(const TimelineView& view) {
   const bool is_whole = scenario_.measures_until() && !scenario_.chooses_window;
   const RunPlan its_plan = plan_with_paces(is_whole ? most_measured() : scenario_.measured);

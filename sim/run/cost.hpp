@@ -40,6 +40,8 @@ class CostEstimate {
   Cost first();
   /// With the most iterations that `until` may measure under the jitter.
   Cost most();
+  /// With the longest window that chooses its length: iterations that differ though nothing is drawn may take it.
+  Cost longest();
   /// Of a point whose window ends when the mean is steady.
   const WindowLengths& lengths();
   /// How large the file of a timeline gets.

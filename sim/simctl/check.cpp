@@ -41,6 +41,7 @@ void require_plans(const Study& study) {
 void print_estimate(const Study& study) {
   double steps = 0.0;
   Seconds time;
+  Seconds longest_time;
   Bytes memory;
   bool has_actors = false;
   const char* about = "about";
@@ -59,6 +60,7 @@ void print_estimate(const Study& study) {
     const Cost all = {replicates * once.steps, replicates * once.time, once.memory, once.has_actors};
     steps += all.steps;
     time += all.time;
+    longest_time += replicates * estimate.longest().time;
     memory = std::max(memory, all.memory);
     has_actors = has_actors || all.has_actors;
     if (all.time > most.time) {
@@ -71,8 +73,11 @@ void print_estimate(const Study& study) {
   }
   time += time_to_start + (has_actors ? time_to_load_actors : Seconds(0));
   const bool has_one_point = study.points.size() == 1;
-  display("a run takes {} {} on one core and {}{} of memory{}, for {:.2g} gradient steps", about, format_seconds(two_digits(time)),
-          has_one_point ? "" : "up to ", format_bytes(two_digits(memory)), has_one_point ? "" : " a point", steps);
+  const bool may_go_on = longest_time > 2.0 * time;
+  display(
+      "a run takes {} {} on one core{} and {}{} of memory{}, for {:.2g} gradient steps", about, format_seconds(two_digits(time)),
+      may_go_on ? fmt::format(" (up to {} if iterations differ, though nothing is drawn)", format_seconds(two_digits(longest_time))) : "",
+      has_one_point ? "" : "up to ", format_bytes(two_digits(memory)), has_one_point ? "" : " a point", steps);
   if (!has_one_point) {
     display("; most of it point {} ({}): {}, for {:.2g} steps", longest->index, swept_values(*longest, ", "),
             format_seconds(two_digits(most.time)), most.steps);
