@@ -32,9 +32,7 @@ std::optional<ParsedQuantity> parse(const std::string& text) {
   const std::size_t unit = whole ? point : std::min(text.find_first_not_of(digits, point + 1), text.size());
   const auto is_count = [](std::size_t count) { return count >= 1 && count <= 15; };
   const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
-  if (!is_count(point) || !(whole || is_count(unit - point - 1)) ||
-      !std::all_of(text.begin() + std::ptrdiff_t(unit), text.end(), is_letter))
-    return std::nullopt;
+  if (!is_count(point) || !(whole || is_count(unit - point - 1)) || !std::ranges::all_of(text.substr(unit), is_letter)) return std::nullopt;
   return ParsedQuantity{std::stod(text.substr(0, unit)), whole, text.substr(unit)};
 }
 

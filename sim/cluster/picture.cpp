@@ -134,7 +134,7 @@ std::string draw_network(const Cluster& cluster, Network& network, const std::op
   for (int node = 0; node < cluster.nodes; ++node) {
     const std::string gpus = cluster.gpus_per_node > 1 ? fmt::format(", {} GPUs", cluster.gpus_per_node) : "";
     const std::string nics = cluster.nics > 1 ? fmt::format(", {} NICs", cluster.nics) : "";
-    add_vertex(ends.of_node(node), network.name_of(node).value_or(fmt::format("node-{}", node)) + gpus + nics, "box");
+    add_vertex(ends.of_node(node), fmt::format("{}{}{}", network.name_of(node).value_or(fmt::format("node-{}", node)), gpus, nics), "box");
   }
 
   LevelColors color_of;
