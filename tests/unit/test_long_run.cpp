@@ -81,6 +81,7 @@ TEST_SUITE("What does a long run with failures take?") {
   TEST_CASE("Daly's interval is M where a checkpoint takes two of it or more, and near the best one elsewhere") {
     CHECK(daly_interval(Seconds(20), Seconds(10)) == Seconds(10));
     CHECK(daly_interval(Seconds(30), Seconds(10)) == Seconds(10));
+    CHECK(daly_interval(Seconds(50), Seconds(100)).value == doctest::Approx(100.0 * (1.0 + 1.0 / 6.0 + 1.0 / 36.0) - 50.0));  // eq. 37
     for (const double stall : {0.01, 0.1, 1.0, 5.0}) {
       const Seconds best = daly_interval(Seconds(stall), Seconds(100));
       const double efficiency = exponential_efficiency(best, Seconds(stall), Seconds(7), Seconds(100));

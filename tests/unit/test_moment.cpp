@@ -1,5 +1,8 @@
 #include <doctest/doctest.h>
 
+#include <string>
+
+#include "engine/clock/clock.hpp"
 #include "engine/clock/moment.hpp"
 
 using namespace syncopate;
@@ -77,5 +80,24 @@ TEST_SUITE("Do moments know what they are the sum of?") {
     const Moment begin = Moment::origin();
     CHECK(trace_back(ended_as_before(begin, Seconds(1), pieces, nullptr), Seconds(0)).size() == 1);
     CHECK_THROWS_AS(trace_back(ended_as_before(begin, Seconds(2), pieces, nullptr), Seconds(0)), std::logic_error);
+  }
+}
+
+TEST_SUITE("In which order do the events of a clock happen?") {
+  TEST_CASE("those of one instant as they were asked for, those after it when all of them have happened") {
+    Clock clock(nullptr);
+    std::string order;
+    bool is_over = false;
+    const auto adds = [&order](char letter) { return [&order, letter] { order += letter; }; };
+    clock.at(Seconds(2), [&] { is_over = true; });
+    clock.after(Seconds(1), adds('e'));
+    clock.at(Seconds(1), adds('a'));
+    clock.at(Seconds(1), [&] {
+      order += 'b';
+      clock.at(Seconds(1), adds('d'));
+    });
+    clock.at(Seconds(1), adds('c'));
+    clock.run_until(is_over);
+    CHECK(order == "abcde");
   }
 }
