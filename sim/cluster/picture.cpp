@@ -123,25 +123,31 @@ std::string draw_network(const Cluster& cluster, Network& network, const std::op
                   escaped(cluster.name), cluster.nodes, cluster.regions ? "regions" : cluster.topology->name(),
                   use ? "\\n%: share of its bandwidth that the busier direction of a cable uses in the measured window" : "");
   const std::vector<std::size_t> places = ends.places();
+  std::size_t count = 0;
   std::map<std::size_t, std::size_t> vertices;  // by place
-  const auto add_vertex = [&](std::size_t end, const std::string& label, std::string_view shape) {
-    const auto [vertex, is_new] = vertices.try_emplace(places[end], vertices.size());
-    if (is_new) text += fmt::format("{}[label=\"{}\", shape={}];\n", vertex->second, escaped(label), shape);
-    return vertex->second;
+  const auto add_vertex = [&](const std::string& label, std::string_view shape) {
+    text += fmt::format("{}[label=\"{}\", shape={}];\n", count, escaped(label), shape);
+    return count++;
   };
   for (int server = cluster.nodes; server < network.nodes(); ++server)
-    add_vertex(ends.of_node(server), fmt::format("server-{}", server - cluster.nodes), "box");
+    vertices[places[ends.of_node(server)]] = add_vertex(fmt::format("server-{}", server - cluster.nodes), "box");
   for (int node = 0; node < cluster.nodes; ++node) {
     const std::string gpus = cluster.gpus_per_node > 1 ? fmt::format(", {} GPUs", cluster.gpus_per_node) : "";
     const std::string nics = cluster.nics > 1 ? fmt::format(", {} NICs", cluster.nics) : "";
-    add_vertex(ends.of_node(node), fmt::format("{}{}{}", network.name_of(node).value_or(fmt::format("node-{}", node)), gpus, nics), "box");
+    const std::string name = network.name_of(node).value_or(fmt::format("node-{}", node));
+    vertices[places[ends.of_node(node)]] = add_vertex(fmt::format("{}{}{}", name, gpus, nics), "box");
   }
+  const auto vertex_of = [&](std::size_t end) {
+    const auto [vertex, is_new] = vertices.try_emplace(places[end]);
+    if (is_new) vertex->second = add_vertex("", "point, width=0.15");
+    return vertex->second;
+  };
 
   LevelColors color_of;
   std::string edges;
   for (const auto& [name, link] : cables) {
-    const std::size_t from = add_vertex(ends.entering(link), "", "point, width=0.15");
-    const std::size_t to = add_vertex(ends.leaving(link), "", "point, width=0.15");
+    const std::size_t from = vertex_of(ends.entering(link));
+    const std::size_t to = vertex_of(ends.leaving(link));
     edges += fmt::format("{}--{} [tooltip=\"{}\", label=\"{}\\n{}", from, to, escaped(name), escaped(link.level), describe(link.bandwidth));
     std::string width;
     if (use) {

@@ -13,7 +13,8 @@ namespace {
 constexpr std::size_t terms = std::tuple_size_v<Terms>;
 using Equations = std::array<Terms, terms>;
 
-/// Solves a symmetric positive definite system whose diagonal is 1. Nullopt if its columns are linearly dependent.
+/// Solves a symmetric positive definite system whose diagonal is 1, or 0 for a column without values. Nullopt if its columns are linearly
+/// dependent.
 std::optional<Terms> solve(Equations a, Terms right) {
   for (std::size_t i = 0; i < terms; ++i) {
     if (a[i][i] < 1e-12) return std::nullopt;
@@ -76,7 +77,7 @@ Terms non_negative_least_squares(const std::vector<Terms>& rows, const std::vect
     const std::optional<Terms> x = solve(equations, of_used);
     if (!x || *std::ranges::min_element(*x) < 0) continue;
     const double residual = residual_of(*x);
-    if (residual >= best_residual - indifferent) continue;
+    if (!(residual < best_residual - indifferent)) continue;
     best = *x;
     best_residual = residual;
   }

@@ -153,7 +153,11 @@ RunPlan CostEstimate::plan(int measured) {
   fixed_.measured = measured;
   try {
     if (!setup_ && !has_failed_) setup_ = std::make_unique<Setup>(fixed_, options_);
-    if (setup_) return estimate_plan(*setup_);
+    if (setup_) {
+      RunPlan plan = estimate_plan(*setup_);
+      if (paces_) plan.counts = estimate_counts(*setup_, plan, paces_);
+      return plan;
+    }
   } catch (const SimulationError&) {  // the simulation throws it again, and says why
     has_failed_ = true;
   }
@@ -161,17 +165,16 @@ RunPlan CostEstimate::plan(int measured) {
   return {.ranks = workers, .simulated = workers};
 }
 
-RunPlan CostEstimate::plan_with_paces(int measured) {
-  RunPlan its_plan = plan(measured);
-  if (!setup_ || has_failed_) return its_plan;
-  if (!paces_) paces_ = see_paces(fixed_, its_plan);
-  if (*paces_) its_plan.counts = estimate_counts(*setup_, its_plan, *paces_);
-  return its_plan;
+void CostEstimate::see_paces() {
+  if (scenario_.jobs) return;
+  (void)lengths();
+  const RunPlan by_formulas = plan(scenario_.measured);
+  if (setup_ && !has_failed_) paces_ = syncopate::see_paces(fixed_, by_formulas);
 }
 
-Cost CostEstimate::of(int measured) { return scenario_.jobs ? cost_of_jobs(scenario_, options_) : cost_of(plan_with_paces(measured)); }
-
-Cost CostEstimate::cost_of(const RunPlan& its_plan) const {
+Cost CostEstimate::of(int measured) {
+  if (scenario_.jobs) return cost_of_jobs(scenario_, options_);
+  const RunPlan its_plan = plan(measured);
   Cost cost = {its_plan.counts.steps, time_of(scenario_, its_plan), memory_of(its_plan), its_plan.has_actors()};
   if (scenario_.run) cost.time += time_of_long_run(fixed_, cost.time);
   if (options_.dataflow) {
@@ -198,7 +201,7 @@ const WindowLengths& CostEstimate::lengths() {
   if (!is_plain) return lengths_.emplace(CostEstimate(scenario_).lengths());
   const double rounds = std::max(1, scenario_.schedule.pace.steps_per_round);
   return lengths_.emplace(window_lengths(scenario_, [&] {
-    const Seconds time = cost_of(plan(scenario_.measured)).time;  // by formulas, so that windows are the same wherever they are chosen
+    const Seconds time = of(scenario_.measured).time;
     return time / (steps_of(fixed_) / rounds);
   }));
 }
@@ -223,19 +226,22 @@ Cost CostEstimate::most() {
   return cost;
 }
 
-Cost CostEstimate::longest() {
+Cost CostEstimate::with_longest_window() {
   Cost cost = most();
-  const bool may_go_on = scenario_.chooses_window && !scenario_.jobs && !scenario_.has_events() && variation_of(scenario_) == 0.0;
+  const bool may_go_on =
+      (scenario_.chooses_window || scenario_.until) && !scenario_.jobs && !scenario_.has_events() && variation_of(scenario_) == 0.0;
   if (!may_go_on || plan(scenario_.measured).simulated == 1) return cost;
+  constexpr double repetitions = 2.0;
   const Cost whole = of(std::max(lengths().most, scenario_.measured));
-  cost.steps = std::max(cost.steps, whole.steps);
-  cost.time = std::max(cost.time, whole.time);
+  cost.steps = std::max(cost.steps, repetitions * whole.steps);
+  cost.time = std::max(cost.time, repetitions * whole.time);
+  cost.memory = std::max(cost.memory, whole.memory);
   return cost;
 }
 
 Bytes CostEstimate::timeline(const TimelineView& view) {
   const bool is_whole = scenario_.measures_until() && !scenario_.chooses_window;
-  const RunPlan its_plan = plan_with_paces(is_whole ? most_measured() : scenario_.measured);
+  const RunPlan its_plan = plan(is_whole ? most_measured() : scenario_.measured);
   return timeline_of(fixed_, its_plan, view);
 }
 

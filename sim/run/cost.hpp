@@ -34,6 +34,9 @@ class CostEstimate {
   CostEstimate(const CostEstimate&) = delete;
   CostEstimate& operator=(const CostEstimate&) = delete;
 
+  /// Lets a short simulation tell the paces of workers that do not wait for each other, if it is cheap. Changes no lengths(): windows are
+  /// the same wherever they are chosen.
+  void see_paces();
   /// Of a simulation that measures so many iterations.
   Cost of(int measured);
   /// Of the first simulation: `until` may measure more.
@@ -41,17 +44,14 @@ class CostEstimate {
   /// With the most iterations that `until` may measure under the jitter.
   Cost most();
   /// With the longest window that chooses its length: iterations that differ though nothing is drawn may take it.
-  Cost longest();
+  Cost with_longest_window();
   /// Of a point whose window ends when the mean is steady.
   const WindowLengths& lengths();
   /// How large the file of a timeline gets.
   Bytes timeline(const TimelineView& view);
 
  private:
-  /// By formulas.
   RunPlan plan(int measured);
-  RunPlan plan_with_paces(int measured);
-  Cost cost_of(const RunPlan& plan) const;
   /// So many iterations that a mean of independent ones is known as well as is wanted.
   int most_measured();
 
@@ -60,7 +60,7 @@ class CostEstimate {
   Scenario fixed_;  ///< measures so many iterations, whatever the mean is known to
   std::unique_ptr<Setup> setup_;
   bool has_failed_ = false;
-  std::optional<std::optional<SeenPaces>> paces_;
+  std::optional<SeenPaces> paces_;
   std::optional<WindowLengths> lengths_;
 };
 

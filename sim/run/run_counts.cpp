@@ -192,7 +192,7 @@ PlannedCollective& planned(Setup& setup, const StreamLoad& load) {
 }
 
 constexpr double growth_of_sharing = 1.4;  // of the time to share links among so many
-constexpr double growth_if_joined = 1.0;   // where those of servers that are alike move as one
+constexpr double growth_if_joined = 1.0;   // over regions whose servers are alike, so that their flows move as one
 
 /// `meet`: how many flows get another rate when one of them starts or ends.
 void add_flows(double flows, double meet, RunCounts& counts, double growth = growth_of_sharing) {
@@ -262,7 +262,7 @@ void add_exchanges(const Setup& setup, const RunPlan& plan, double posts, RunCou
   }
   if (traffic.servers && (shares_links(plan.fidelity) || setup.serves_by_flows())) {
     const double parts = setup.flows_per_exchange();
-    const double growth = parts < traffic.servers->servers ? growth_if_joined : growth_of_sharing;
+    const double growth = scenario.cluster.regions && parts < traffic.servers->servers ? growth_if_joined : growth_of_sharing;
     add_flows(2.0 * parts * counts.exchanges, are_together ? 1.0 : parts * busy_clients(setup, posts), counts, growth);
   }
 }

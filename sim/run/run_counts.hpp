@@ -22,8 +22,8 @@ struct SeenPaces {
   double steps_per_round = 1.0;  ///< of a worker
 };
 
-/// Simulates two iterations of the scenario without its events. Nullopt if its plan tells the steps; if that would take long, by `counts`,
-/// which are those of as many iterations; or if it fails.
+/// Simulates a cycle of warm-up and a measured one of the scenario without its events, in a process of its own. Nullopt if the plan tells
+/// the steps, if the simulation fails, or if it takes more than 0.3 s or is estimated to take 0.1 s.
 std::optional<SeenPaces> see_paces(const Scenario& scenario, const RunPlan& plan);
 
 /// What a simulation by that plan goes through. `paces`: where they are known.

@@ -17,8 +17,9 @@ struct RunCounts {
   double recurred = 0.0;     ///< messages whose times are computed by a recurrence
   double messages = 0.0;     ///< that are simulated one by one and share no link
   double flows = 0.0;        ///< messages that share links as flows
-  double met_flows = 0.0;    ///< sum over these of n^1.4: its start or end changes the rates of n flows
-  double exchanges = 0.0;    ///< with servers or peers
+  double met_flows =
+      0.0;  ///< sum over these of n^1.4, or n where servers that are alike move as one: its start or end changes the rates of n flows
+  double exchanges = 0.0;  ///< with servers or peers
 };
 
 /// What the simulation of a point consists of. The simulation, the estimates and the limits read it.

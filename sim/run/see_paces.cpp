@@ -1,44 +1,65 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cmath>
+#include <sstream>
 
 #include "base/errors.hpp"
 #include "base/indexed.hpp"
+#include "base/processes.hpp"
+#include "run/cost.hpp"
 #include "run/run_counts.hpp"
 
 namespace syncopate {
 
+namespace {
+
+/// Steps per round, then the time of a step of each simulated worker. Throws SimulationError.
+std::string simulate_paces(const Scenario& scenario, Fidelity fidelity) {
+  Setup setup(scenario, {});
+  const Timeline timeline = simulate({setup.job(fidelity)}, setup.network());
+  double steps = 0.0;
+  double rounds = 0.0;
+  std::vector<double> paces;
+  for (const std::vector<Step>& of_worker : timeline.front().steps) {
+    const auto count = static_cast<double>(of_worker.size());
+    const double end = of_worker.empty() ? 0.0 : of_worker.back().end.value;
+    if (!(end > 0.0 && std::isfinite(end))) throw SimulationError("a worker has not ended a step");
+    paces.push_back(end / count);
+    steps += count;
+    rounds += static_cast<double>(std::ranges::count_if(of_worker, [](const Step& step) { return step.mixed_after > 0; }));
+  }
+  const int most_steps = std::max(1, scenario.schedule.pace.steps_per_round);
+  return fmt::format("{} {}", std::clamp(steps / std::max(1.0, rounds), 1.0, static_cast<double>(most_steps)), fmt::join(paces, " "));
+}
+
+}  // namespace
+
 std::optional<SeenPaces> see_paces(const Scenario& scenario, const RunPlan& plan) {
-  constexpr double most_moves = 200'000.0;  // tenths of a second
+  constexpr Seconds most_estimated(0.1);
+  constexpr Seconds most_taken(0.3);
   const Pace& pace = scenario.schedule.pace;
-  const bool has_rounds = pace.steps_per_round > 0;
-  if (plan.ranks == 1 || (!has_rounds && (plan.simulated == 1 || scenario.schedule.waits_for_slowest()))) return std::nullopt;
+  if (plan.ranks == 1 || (pace.steps_per_round == 0 && (plan.simulated == 1 || scenario.schedule.waits_for_slowest()))) return std::nullopt;
   Scenario seen = scenario;
   seen.chooses_window = false;
   seen.warmup = seen.measured = pace.cycle;
-  seen.speed.pauses.clear();
-  const RunCounts& counts = plan.counts;
-  const double moves = counts.steps + counts.posts + counts.messages + counts.flows;
-  if (moves * steps_of(seen) / steps_of(scenario) > most_moves) return std::nullopt;
+  seen.speed.clear_events();
+  if (CostEstimate(seen).of(seen.measured).time > most_estimated) return std::nullopt;
 
-  SeenPaces paces;
-  double steps = 0.0;
-  double rounds = 0.0;
-  try {
-    Setup setup(seen, {.most_steps = most_moves * counts.steps / moves});
-    const Fidelity fidelity = plan.fidelity == Fidelity::simgrid ? Fidelity::flow : plan.fidelity;
-    const Timeline timeline = simulate({setup.job(fidelity)}, setup.network());
-    for (const std::vector<Step>& of_worker : timeline.front().steps) {
-      const auto count = static_cast<double>(of_worker.size());
-      if (count == 0.0 || of_worker.back().end <= Seconds(0) || !std::isfinite(of_worker.back().end.value)) return std::nullopt;
-      paces.step.push_back(of_worker.back().end / count);
-      steps += count;
-      rounds += static_cast<double>(std::ranges::count_if(of_worker, [](const Step& step) { return step.mixed_after > 0; }));
-    }
-  } catch (const SimulationError&) {  // the simulation of the point throws it again, and says why
-    return std::nullopt;
-  }
-  paces.step.resize(at(plan.ranks), paces.step.front());  // one may stand for all
-  if (has_rounds) paces.steps_per_round = std::clamp(steps / std::max(1.0, rounds), 1.0, static_cast<double>(pace.steps_per_round));
+  std::optional<SeenPaces> paces;
+  const Fidelity fidelity = plan.fidelity == Fidelity::simgrid ? Fidelity::flow : plan.fidelity;
+  run_forked(
+      1, 1, [&](int /*index*/) { return simulate_paces(seen, fidelity); },
+      [&](int /*index*/, const Outcome& outcome) {
+        if (!outcome.ok) return;  // the simulation of the point fails alike, and says why
+        std::istringstream numbers(outcome.result);
+        paces.emplace();
+        numbers >> paces->steps_per_round;
+        for (double step = 0.0; numbers >> step;) paces->step.emplace_back(step);
+        paces->step.resize(at(plan.ranks), paces->step.front());  // one may stand for all
+      },
+      {}, {}, {.most_time = most_taken, .overdue = [](const RunningTask&) { return std::string("takes long"); }});
   return paces;
 }
 

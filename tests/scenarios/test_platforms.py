@@ -1,6 +1,7 @@
 """Clusters that are SimGrid platforms: do they say what SimGrid says, are written clusters the clusters, and what is said of wrong files?"""
 import itertools
 import json
+import re
 import unittest
 
 from support import Case, cluster, scenario, trace
@@ -130,6 +131,13 @@ class Known(OnPlatforms):
         drawn = self.simctl("show", "./cluster.json", "--dot").stdout
         self.assertIn('tooltip="x_UP"', drawn)
         self.assertIn('tooltip="x_DOWN"', drawn)
+
+    def test_hosts_on_one_bus_are_drawn_as_three(self):
+        link = '<link id="l" bandwidth="1GBps" latency="1us"/>\n'
+        self.write("cluster.json", self.use(zone(HOSTS, link, FULL)))
+        drawn = self.simctl("show", "./cluster.json", "--dot").stdout
+        self.assertEqual(re.findall(r'label="(\w+)", shape=box', drawn), ["a", "b", "c"])
+        self.assertEqual(drawn.count('tooltip="l"'), 1)
 
     def test_neighbours_are_near(self):
         """A ring that leaves each pod once: two messages per step on the uplinks instead of four."""
