@@ -188,8 +188,8 @@ class ThePage(unittest.TestCase):
     def test_the_readme_counts_right(self):
         total = next(line for line in self.page.tables["summary"] if line[0] == "all")
         readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
-        self.assertIn(f"{total[3]} of {total[2]} published numbers come out within 10% and with the right sign; with inputs chosen on other numbers, {total[7]}",
-                      readme)
+        self.assertIn(f"of {total[2]} published numbers that a simulation predicts, {total[3]} come out within 10% and with the right sign, and {total[7]} with "
+                      "inputs chosen on other numbers; bounds are not counted", readme)
         papers_readme = " ".join((PAPERS / "README.md").read_text(encoding="utf-8").split())
         self.assertIn(f"Of {total[2]} numbers that a simulation predicts, {total[3]} come out within 10% and with the right sign", papers_readme)
         self.assertIn(f"So {total[7]} come out", papers_readme)
