@@ -398,4 +398,11 @@ void run_forked(int count, int parallel, const std::function<std::string(int)>& 
   }
 }
 
+Outcome run_apart(const std::function<std::string()>& task, const std::function<bool()>& interrupted, const Watch& watch) {
+  Outcome outcome;
+  run_forked(
+      1, 1, [&](int /*index*/) { return task(); }, [&](int /*index*/, const Outcome& ended) { outcome = ended; }, interrupted, {}, watch);
+  return outcome;
+}
+
 }  // namespace syncopate

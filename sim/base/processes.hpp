@@ -57,4 +57,7 @@ struct Watch {
 void run_forked(int count, int parallel, const std::function<std::string(int)>& task, const std::function<void(int, const Outcome&)>& done,
                 const std::function<bool()>& interrupted = {}, const std::function<bool()>& can_go_on = {}, const Watch& watch = {});
 
+/// How one task ended that ran in a process of its own; if it was interrupted, an outcome that is not ok.
+Outcome run_apart(const std::function<std::string()>& task, const std::function<bool()>& interrupted = {}, const Watch& watch = {});
+
 }  // namespace syncopate

@@ -16,6 +16,8 @@ namespace syncopate {
 
 namespace {
 
+constexpr double repetitions = 2.0;  // of a window that goes on: with fewer iterations before, at most half as many each time
+
 double variation_of(const Jitter& jitter) {
   if (jitter.factors.empty()) return jitter.cv;
   const std::vector<double>& factors = jitter.factors;
@@ -166,7 +168,9 @@ RunPlan CostEstimate::plan(int measured) {
 }
 
 void CostEstimate::see_paces() {
-  if (scenario_.jobs) return;
+  const Schedule& schedule = scenario_.schedule;
+  const bool plan_tells_steps = schedule.waits_for_slowest() && schedule.pace.steps_per_round == 0;
+  if (scenario_.jobs || plan_tells_steps) return;
   (void)lengths();
   const RunPlan by_formulas = plan(scenario_.measured);
   if (setup_ && !has_failed_) paces_ = syncopate::see_paces(fixed_, by_formulas);
@@ -217,7 +221,6 @@ int CostEstimate::most_measured() {
 
 Cost CostEstimate::most() {
   if (!scenario_.measures_until()) return first();
-  constexpr double repetitions = 2.0;  // with fewer iterations before, at most half as many each time
   const int measured = most_measured();
   Cost cost = of(measured);
   if (measured <= lengths().first) return cost;
@@ -226,12 +229,10 @@ Cost CostEstimate::most() {
   return cost;
 }
 
-Cost CostEstimate::with_longest_window() {
-  Cost cost = most();
+Cost CostEstimate::with_longest_window(Cost cost) {
   const bool may_go_on =
       (scenario_.chooses_window || scenario_.until) && !scenario_.jobs && !scenario_.has_events() && variation_of(scenario_) == 0.0;
   if (!may_go_on || plan(scenario_.measured).simulated == 1) return cost;
-  constexpr double repetitions = 2.0;
   const Cost whole = of(std::max(lengths().most, scenario_.measured));
   cost.steps = std::max(cost.steps, repetitions * whole.steps);
   cost.time = std::max(cost.time, repetitions * whole.time);

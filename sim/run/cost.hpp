@@ -43,8 +43,8 @@ class CostEstimate {
   Cost first();
   /// With the most iterations that `until` may measure under the jitter.
   Cost most();
-  /// With the longest window that chooses its length: iterations that differ though nothing is drawn may take it.
-  Cost with_longest_window();
+  /// With the longest window that chooses its length: iterations that differ though nothing is drawn may take it. `most`: most().
+  Cost with_longest_window(Cost most);
   /// Of a point whose window ends when the mean is steady.
   const WindowLengths& lengths();
   /// How large the file of a timeline gets.

@@ -17,8 +17,9 @@ struct RunCounts {
   double recurred = 0.0;     ///< messages whose times are computed by a recurrence
   double messages = 0.0;     ///< that are simulated one by one and share no link
   double flows = 0.0;        ///< messages that share links as flows
-  double met_flows =
-      0.0;  ///< sum over these of n^1.4, or n where servers that are alike move as one: its start or end changes the rates of n flows
+  /// Sum over these flows of n^1.4, or of n where those of servers that are alike move as one: its start or end changes the rates of n
+  /// flows.
+  double met_flows = 0.0;
   double exchanges = 0.0;  ///< with servers or peers
 };
 

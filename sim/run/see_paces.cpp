@@ -40,26 +40,22 @@ std::optional<SeenPaces> see_paces(const Scenario& scenario, const RunPlan& plan
   constexpr Seconds most_estimated(0.1);
   constexpr Seconds most_taken(0.3);
   const Pace& pace = scenario.schedule.pace;
-  if (plan.ranks == 1 || (pace.steps_per_round == 0 && (plan.simulated == 1 || scenario.schedule.waits_for_slowest()))) return std::nullopt;
+  if (plan.ranks == 1 || (pace.steps_per_round == 0 && plan.simulated == 1)) return std::nullopt;
   Scenario seen = scenario;
   seen.chooses_window = false;
   seen.warmup = seen.measured = pace.cycle;
   seen.speed.clear_events();
   if (CostEstimate(seen).of(seen.measured).time > most_estimated) return std::nullopt;
 
-  std::optional<SeenPaces> paces;
   const Fidelity fidelity = plan.fidelity == Fidelity::simgrid ? Fidelity::flow : plan.fidelity;
-  run_forked(
-      1, 1, [&](int /*index*/) { return simulate_paces(seen, fidelity); },
-      [&](int /*index*/, const Outcome& outcome) {
-        if (!outcome.ok) return;  // the simulation of the point fails alike, and says why
-        std::istringstream numbers(outcome.result);
-        paces.emplace();
-        numbers >> paces->steps_per_round;
-        for (double step = 0.0; numbers >> step;) paces->step.emplace_back(step);
-        paces->step.resize(at(plan.ranks), paces->step.front());  // one may stand for all
-      },
-      {}, {}, {.most_time = most_taken, .overdue = [](const RunningTask&) { return std::string("takes long"); }});
+  const Outcome outcome = run_apart([&] { return simulate_paces(seen, fidelity); }, {},
+                                    {.most_time = most_taken, .overdue = [](const RunningTask&) { return std::string("takes long"); }});
+  if (!outcome.ok) return std::nullopt;  // the simulation of the point fails alike, and says why
+  SeenPaces paces;
+  std::istringstream numbers(outcome.result);
+  numbers >> paces.steps_per_round;
+  for (double step = 0.0; numbers >> step;) paces.step.emplace_back(step);
+  paces.step.resize(at(plan.ranks), paces.step.front());  // one may stand for all
   return paces;
 }
 

@@ -59,16 +59,9 @@ ServerPlaces server_places(const Scenario& scenario) {
 
 /// What the function returns, called in a process of its own. Throws SimulationError with its error.
 Seconds calculated_apart(const std::function<Seconds()>& function) {
-  Seconds result;
-  std::string error;
-  run_forked(
-      1, 1, [&](int /*index*/) { return fmt::format("{}", function().value); },
-      [&](int /*index*/, const Outcome& outcome) {
-        if (outcome.ok) result = Seconds(std::stod(outcome.result));
-        error = outcome.error;
-      });
-  if (!error.empty()) throw SimulationError(error);
-  return result;
+  const Outcome outcome = run_apart([&] { return fmt::format("{}", function().value); });
+  if (!outcome.ok) throw SimulationError(outcome.error);
+  return Seconds(std::stod(outcome.result));
 }
 
 int gpus_per_rank(const Scenario& scenario) {

@@ -160,10 +160,7 @@ class Application {
   const std::string& name() const { return point_->scenario.schedule.name; }
 
   void read_groups() {
-    Outcome outcome;
-    run_forked(
-        1, 1, [&](int /*index*/) { return find_groups(point_->scenario).dump(); },
-        [&](int /*index*/, const Outcome& ended) { outcome = ended; }, InterruptionWatch::interrupted);
+    const Outcome outcome = run_apart([&] { return find_groups(point_->scenario).dump(); }, InterruptionWatch::interrupted);
     if (InterruptionWatch::interrupted()) throw Interrupted();
     if (!outcome.ok) throw Error(outcome.code, fmt::format("{}: point {}: {}", study_.file, point_->index, outcome.error));
     const Json found = Json::parse(outcome.result);

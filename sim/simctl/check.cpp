@@ -64,7 +64,7 @@ void print_estimate(const Study& study) {
     const Cost all = {replicates * once.steps, replicates * once.time, once.memory, once.has_actors};
     steps += all.steps;
     time += all.time;
-    with_longest_windows += replicates * estimate.with_longest_window().time;
+    with_longest_windows += replicates * estimate.with_longest_window(once).time;
     memory = std::max(memory, all.memory);
     has_actors = has_actors || all.has_actors;
     if (all.time > most.time) {

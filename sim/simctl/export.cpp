@@ -166,13 +166,11 @@ void export_point(const ExportOptions& options) {
   }
   const InterruptionWatch watch;
   const NewFolder folder(options.folder);
-  Outcome outcome;
-  run_forked(
-      1, 1, [&](int /*index*/) { return write_export(point.scenario, options.format, folder); },
-      [&](int /*index*/, const Outcome& ended) { outcome = ended; }, InterruptionWatch::interrupted, {},
-      {.most_time = limits.time, .overdue = [&](const RunningTask& task) {
-         return fmt::format("not done after {}; use fewer nodes, merge gradients, or allow more time", format_seconds(task.time));
-       }});
+  const Outcome outcome =
+      run_apart([&] { return write_export(point.scenario, options.format, folder); }, InterruptionWatch::interrupted,
+                {.most_time = limits.time, .overdue = [&](const RunningTask& task) {
+                   return fmt::format("not done after {}; use fewer nodes, merge gradients, or allow more time", format_seconds(task.time));
+                 }});
   if (InterruptionWatch::interrupted()) throw Interrupted();
   if (!outcome.ok) fail(outcome.error, outcome.code);
   folder.arrive();

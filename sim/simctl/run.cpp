@@ -203,15 +203,12 @@ class StudyRun {
     Point point = study_.points.front();
     point.scenario.chooses_window = false;
     point.scenario.until.reset();
-    std::string error = "interrupted";
-    run_forked(
-        1, 1, [&](int /*index*/) { return simulate_point(point, traced).pack(); },
-        [&](int /*index*/, const Outcome& outcome) { error = outcome.error; }, InterruptionWatch::interrupted);
+    const Outcome outcome = run_apart([&] { return simulate_point(point, traced).pack(); }, InterruptionWatch::interrupted);
     if (InterruptionWatch::interrupted()) {
       complain("simctl: interrupted: {} is not written", options_.paje);
       is_untraced_ = true;
-    } else if (!error.empty()) {
-      missing_.push_back(fmt::format("--paje: {}", error));
+    } else if (!outcome.ok) {
+      missing_.push_back(fmt::format("--paje: {}", outcome.error));
     } else {
       lseek(file.number(), 0, SEEK_SET);
       try_to_write([&] { write_output(options_.paje, read_file(dup(file.number()), options_.paje)); });
