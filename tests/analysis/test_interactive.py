@@ -20,6 +20,20 @@ from syncopate.web import theme
 from syncopate.web.theme import on_dark
 
 
+def step_of(worker, name, collectives, length):
+    """Events of a step that collectives of equal length fill. `length` in seconds."""
+    each = length * 1e6 / len(collectives)
+    return [{"ph": "X", "pid": worker, "tid": 1, "cat": "step", "name": name, "ts": 0, "dur": length * 1e6, "args": {"iteration": 0}}] + [
+        {"ph": "X", "pid": worker, "tid": 2, "cat": "collective", "name": collective, "ts": index * each, "dur": each, "args": {"iteration": 0, "bytes": 8}}
+        for index, collective in enumerate(collectives)]
+
+
+def write_timeline(folder, row, events):
+    """The timeline of a point of results.json."""
+    about = {key: row[key] for key in ("point", "model", "cluster", "schedule", "nodes")} | {"window_open_s": 0, "window_close_s": row["iteration_s"]}
+    (folder / f"timeline-{row['point']}.json").write_text(json.dumps({"displayTimeUnit": "ms", "otherData": about, "traceEvents": events}))
+
+
 class Charts(Browser):
     def sweep(self, **how):
         rows = samples.grid()
@@ -349,11 +363,8 @@ class ManySlices(Browser):
         length, each = row["iteration_s"], slices // self.LANES
         events = [{"ph": "M", "pid": lane, "name": "process_name", "args": {"name": f"rank {lane}"}} for lane in range(self.LANES)]
         for lane in range(self.LANES):
-            events.append({"ph": "X", "pid": lane, "tid": 1, "cat": "step", "name": "step", "ts": 0, "dur": length * 1e6, "args": {"iteration": 0}})
-            events += [{"ph": "X", "pid": lane, "tid": 2, "cat": "collective", "name": f"g{index % 5}", "ts": index * length * 1e6 / each, "dur": length * 1e6 / each,
-                        "args": {"iteration": 0, "bytes": 8}} for index in range(each)]
-        about = {key: row[key] for key in ("point", "model", "cluster", "schedule", "nodes")} | {"window_open_s": 0, "window_close_s": length}
-        (self.out / f"timeline-{row['point']}.json").write_text(json.dumps({"displayTimeUnit": "ms", "otherData": about, "traceEvents": events}))
+            events += step_of(lane, "step", [f"g{index % 5}" for index in range(each)], length)
+        write_timeline(self.out, row, events)
 
     def drawn(self):
         """The share of the lanes' pixels that are coloured."""
@@ -407,11 +418,8 @@ class Lanes(Browser):
         for worker in range(workers):
             events.append({"ph": "M", "pid": worker, "name": "process_name", "args": {"name": f"worker {worker}"}})
             events += [{"ph": "M", "pid": worker, "tid": track, "name": "thread_name", "args": {"name": name}} for track, name in ((1, "compute"), (2, "channel")) if named]
-            events.append({"ph": "X", "pid": worker, "tid": 1, "cat": "step", "name": "iteration", "ts": 0, "dur": length * 1e6, "args": {"iteration": 0}})
-            events += [{"ph": "X", "pid": worker, "tid": 2, "cat": "collective", "name": f"g{index}", "ts": index * length * 1e6 / slices, "dur": length * 1e6 / slices,
-                        "args": {"iteration": 0, "bytes": 8}} for index in range(slices)]
-        about = {key: row[key] for key in ("point", "model", "cluster", "schedule", "nodes")} | {"window_open_s": 0, "window_close_s": length}
-        (self.out / f"timeline-{row['point']}.json").write_text(json.dumps({"displayTimeUnit": "ms", "otherData": about, "traceEvents": events}))
+            events += step_of(worker, "iteration", [f"g{index}" for index in range(slices)], length)
+        write_timeline(self.out, row, events)
 
     def names(self):
         """The lanes' names and their boxes, as they are drawn."""
