@@ -229,15 +229,15 @@ Cost CostEstimate::most() {
   return cost;
 }
 
-Cost CostEstimate::with_longest_window(Cost cost) {
+Cost CostEstimate::with_longest_window(Cost most) {
   const bool may_go_on =
       (scenario_.chooses_window || scenario_.until) && !scenario_.jobs && !scenario_.has_events() && variation_of(scenario_) == 0.0;
-  if (!may_go_on || plan(scenario_.measured).simulated == 1) return cost;
+  if (!may_go_on || plan(scenario_.measured).simulated == 1) return most;
   const Cost whole = of(std::max(lengths().most, scenario_.measured));
-  cost.steps = std::max(cost.steps, repetitions * whole.steps);
-  cost.time = std::max(cost.time, repetitions * whole.time);
-  cost.memory = std::max(cost.memory, whole.memory);
-  return cost;
+  most.steps = std::max(most.steps, repetitions * whole.steps);
+  most.time = std::max(most.time, repetitions * whole.time);
+  most.memory = std::max(most.memory, whole.memory);
+  return most;
 }
 
 Bytes CostEstimate::timeline(const TimelineView& view) {
