@@ -55,26 +55,6 @@ void read_node_link(const Field& field, Cluster& cluster) {
   cluster.link_kind = read.kind;
 }
 
-/// Reads the nodes' own links whose bandwidths change with time.
-void read_node_links(const Field& field, Cluster& cluster) {
-  if (!cluster.has_link || !cluster.topology->has_node_links()) field.fail_because("the cluster has no links of nodes; leave it out");
-  for (const Field& entry : field.list()) {
-    Object fields(entry);
-    const Field list = fields.at("nodes");
-    const auto chosen = parse_ranges(list.text(), cluster.nodes - 1);
-    if (!chosen) list.fail(fmt::format("ascending nodes from 0 to {} such as \"0-3,7\"", cluster.nodes - 1));
-    std::vector<Change<Rate>> changes;
-    read_bandwidth_changes(fields.at("bandwidth_profile"), [&](Seconds time, const Field* value) {
-      changes.push_back({time, value == nullptr ? outage : cluster.link_efficiency * value->bandwidth()});
-    });
-    fields.finish();
-    for (const int node : *chosen) {
-      if (!cluster.node_changes.emplace(node, changes).second)
-        list.fail_because(fmt::format("node {} is named twice; give it one profile", node));
-    }
-  }
-}
-
 /// Pairs of bytes and seconds. Bytes must increase, seconds must not decrease.
 std::vector<MeasuredTime> read_points(const Field& field) {
   std::vector<MeasuredTime> points;
@@ -375,6 +355,10 @@ Cluster read_cluster(const Document& document, const std::string& pointer) {
     if (cluster.is_fitted()) links->fail_because("a \"fit\" measures whole collectives, but links change for bytes; leave one of them out");
     read_node_links(*links, cluster);
   }
+  if (const auto links = fields.find("link_profiles"); links && links->json() != Json::array()) {
+    if (cluster.is_fitted()) links->fail_because("a \"fit\" measures whole collectives, but links change for bytes; leave one of them out");
+    read_link_profiles(*links, cluster);
+  }
   constexpr double widest = 100.0;
   constexpr double most_money = 1e12;
   if (const auto price = fields.find("price_per_node_hour")) cluster.price = price->number(0.0, most_money);
@@ -416,9 +400,7 @@ Cluster with_share(const Cluster& cluster, double LinkKind::*share) {
     other.link_efficiency = (*cluster.link_kind).*share;
     const double factor = other.link_efficiency / cluster.link_efficiency;
     other.link.bandwidth = factor * other.link.bandwidth;
-    for (auto& [node, changes] : other.node_changes) {
-      for (Change<Rate>& change : changes) change.value = factor * change.value;
-    }
+    other.link_changes.scale(factor);
   }
   if (is_usual(cluster.intra_kind, cluster.intra_efficiency)) {
     other.intra_efficiency = (*cluster.intra_kind).*share;

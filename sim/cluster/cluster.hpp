@@ -10,6 +10,7 @@
 #include "base/json.hpp"
 #include "base/units.hpp"
 #include "cluster/link.hpp"
+#include "cluster/link_changes.hpp"
 #include "cluster/link_kinds.hpp"
 #include "cluster/platform.hpp"
 #include "cluster/regions.hpp"
@@ -60,8 +61,7 @@ struct Cluster {
   std::optional<LinkKind> link_kind{};   ///< that tells the efficiency of `link`, if one does
   double intra_efficiency = 1.0;         ///< of `intra_node`, likewise
   std::optional<LinkKind> intra_kind{};  ///< of `intra_node`
-  /// By node: the new bandwidths of its own link, in both directions, where these change with time.
-  std::map<int, std::vector<Change<Rate>>> node_changes{};
+  LinkChanges link_changes{};
   bool has_link = true;   ///< false on regions of one node each: nothing inside a region takes time
   Link intra_node;        ///< between two GPUs of a node, if it has several
   SecondsPerByte reduce;  ///< time to add one byte of two gradients
@@ -84,7 +84,7 @@ struct Cluster {
   bool is_star() const { return !regions && topology->name() == default_topology()->name(); }
   bool is_fitted() const { return !fits.empty(); }
   /// The bandwidth or latency of some link does.
-  bool changes_with_time() const { return !node_changes.empty() || (regions && regions->change_with_time()); }
+  bool changes_with_time() const { return !link_changes.empty() || (regions && regions->change_with_time()); }
   /// One worker per GPU.
   int workers() const { return nodes * gpus_per_node; }
 };

@@ -247,8 +247,7 @@ std::string Network::level_of(const KnownLink& link) const {
 std::string Network::cable_of(const KnownLink& link) const {
   const std::string level = level_of(link);
   switch (link.kind) {
-    case KnownLink::Kind::inner:
-      return fmt::format("{0}: {1} {2} - {1} {3}", level, cluster_.topology->switch_name(), link.number, link.upper);
+    case KnownLink::Kind::inner: return cluster_.topology->named(inner(link)).cable;
     case KnownLink::Kind::wan:
       return fmt::format("{} {}-{}", level, cluster_.regions->list[link.number].name, cluster_.regions->list[link.upper].name);
     case KnownLink::Kind::storage:
@@ -265,9 +264,8 @@ std::string Network::cable_of(const KnownLink& link) const {
 NetworkLink Network::link(std::size_t number) const {
   const KnownLink& known = (*links_)[number];
   if (known.kind == KnownLink::Kind::inner) {
-    if (const auto own = cluster_.topology->link_name(inner(known))) {
-      return {own->name, bandwidth(number), level_of(known), own->cable, own->forward, own->shares_directions};
-    }
+    const Topology::LinkName own = cluster_.topology->named(inner(known));
+    return {own.name, bandwidth(number), level_of(known), own.cable, own.forward, own.shares_directions};
   }
   const std::string cable = cable_of(known);
   if (known.kind == KnownLink::Kind::storage) {
@@ -365,33 +363,42 @@ Rate Network::bandwidth(std::size_t link) const {
   return cluster_.link.bandwidth;
 }
 
-const std::vector<Change<Rate>>* Network::changes_of(const KnownLink& link) const {
+const LinkChanges::Changes* Network::changes_of(std::size_t number) const {
+  const KnownLink& link = (*links_)[number];
   if (link.kind == KnownLink::Kind::wan) {
-    const std::vector<Change<Rate>>& changes = wan(link).bandwidth_changes;
+    const LinkChanges::Changes& changes = wan(link).bandwidth_changes;
     return changes.empty() ? nullptr : &changes;
   }
+  const LinkChanges& all = cluster_.link_changes;
+  if (link.kind == KnownLink::Kind::inner && !all.of_names.empty()) {
+    const auto [changes, is_new] = inner_changes_.try_emplace(number);
+    if (is_new) changes->second = all.of(cluster_.topology->named(inner(link)));
+    return changes->second;
+  }
   if (link.kind != KnownLink::Kind::node) return nullptr;
-  const auto found = cluster_.node_changes.find(static_cast<int>(link.number));
-  return found == cluster_.node_changes.end() ? nullptr : &found->second;
+  const auto found = all.of_nodes.find(static_cast<int>(link.number));
+  return found == all.of_nodes.end() ? nullptr : &found->second;
 }
 
 Rate Network::bandwidth(std::size_t link, Seconds time) const {
-  const std::vector<Change<Rate>>* changes = changes_of((*links_)[link]);
+  const LinkChanges::Changes* changes = changes_of(link);
   return changes == nullptr ? bandwidth(link) : value_at(time, bandwidth(link), *changes);
 }
 
-bool Network::changes(std::size_t link) const { return changes_of((*links_)[link]) != nullptr; }
+bool Network::changes(std::size_t link) const { return changes_of(link) != nullptr; }
 
 std::vector<Seconds> Network::times_of_changes() const {
   std::vector<Seconds> times;
-  for (const auto& [node, changes] : cluster_.node_changes) {
-    for (const Change<Rate>& change : changes) times.push_back(change.at);
-  }
+  const auto add = [&](const auto& changes) {
+    for (const auto& change : changes) times.push_back(change.at);
+  };
+  for (const auto& [node, changes] : cluster_.link_changes.of_nodes) add(changes);
+  for (const auto& [name, changes] : cluster_.link_changes.of_names) add(changes);
   if (cluster_.regions) {
     for (const std::vector<Link>& row : cluster_.regions->wan) {
       for (const Link& link : row) {
-        for (const Change<Rate>& change : link.bandwidth_changes) times.push_back(change.at);
-        for (const Change<Seconds>& change : link.latency_changes) times.push_back(change.at);
+        add(link.bandwidth_changes);
+        add(link.latency_changes);
       }
     }
   }

@@ -170,7 +170,7 @@ class Network {
   std::size_t link_between(KnownLink::Kind kind, int lower, int upper, bool forward);
   const Link& wan(const KnownLink& link) const;
   /// The changes of the link's bandwidth; null if it has none.
-  const std::vector<Change<Rate>>* changes_of(const KnownLink& link) const;
+  const LinkChanges::Changes* changes_of(std::size_t link) const;
   void cross_wan(std::size_t from, std::size_t to, Path& path);
   std::string level_of(const KnownLink& link) const;
   std::string cable_of(const KnownLink& link) const;
@@ -187,6 +187,7 @@ class Network {
   bool latencies_vary_;
   std::shared_ptr<KnownLinks> links_;
   std::unordered_map<long, Path> paths_;
+  mutable std::unordered_map<std::size_t, const LinkChanges::Changes*> inner_changes_;  ///< by link, as they are looked up
 };
 
 }  // namespace syncopate

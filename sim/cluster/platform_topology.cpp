@@ -18,6 +18,7 @@
 #include "base/files.hpp"
 #include "base/indexed.hpp"
 #include "cluster/cluster.hpp"
+#include "cluster/platform_profiles.hpp"
 
 namespace syncopate {
 
@@ -114,6 +115,30 @@ std::optional<std::pair<std::string_view, long>> find_any(const std::string& xml
   return std::nullopt;
 }
 
+/// Throws PlatformError if the bandwidth of no link of this id can change.
+void require_changing_link(const std::string& id, const Platform& platform) {
+  const auto is_it = [&](const Platform::Link& link) { return link.name == id || link.cable == id; };
+  const auto found = std::find_if(platform.links().begin(), platform.links().end(), is_it);
+  if (found == platform.links().end())
+    throw PlatformError(fmt::format("{}: a profile is of link \"{}\", which is not there; use the id of a link", platform.name(), id));
+  if (!found->is_shared) {
+    throw PlatformError(
+        fmt::format("{}: link \"{}\": the bandwidth of a FATPIPE link does not change; leave its profile out, or use another "
+                    "sharing_policy",
+                    platform.name(), id));
+  }
+}
+
+/// The pattern that this name alone matches.
+std::string pattern_of(const std::string& name) {
+  std::string pattern;
+  for (const char letter : name) {
+    if (std::string_view("*?[\\").find(letter) != std::string_view::npos) pattern += '\\';
+    pattern += letter;
+  }
+  return pattern;
+}
+
 void require_speeds(const Field& field, const Cluster& cluster) {
   for (int node = 0; node < cluster.nodes; ++node) {
     const Topology::Place host = *cluster.topology->own(node);
@@ -203,7 +228,10 @@ Json platform_content(const Field& platform) {
   const std::filesystem::path file = (folder / platform.text()).lexically_normal();
   try {
     constexpr std::size_t most_bytes = std::size_t{64} << 20U;
-    return {{"file", file.string()}, {"xml", read_file(file, most_bytes)}};
+    Json content = {{"file", file.string()}, {"xml", read_file(file, most_bytes)}};
+    for (const std::string& profile : profile_files(content["xml"].get<std::string>()))
+      content["profiles"][profile] = read_file(file.parent_path() / profile, most_bytes);
+    return content;
   } catch (const InputError& error) {
     platform.fail_because(fmt::format("{} (paths are relative to the file that names the platform)", error.what()));
   }
@@ -211,19 +239,27 @@ Json platform_content(const Field& platform) {
 
 void place_on_platform(const Field& platform, const PlatformKeys& keys, Cluster& cluster) {
   const Json content = platform.is_object() ? platform.json() : platform_content(platform);
-  if (content.size() != 2 || !content.contains("file") || !content.contains("xml") || !content["file"].is_string() ||
-      !content["xml"].is_string()) {
-    platform.fail(R"(the name of a SimGrid platform, such as "room.xml")");
-  }
+  const Json profiles = content.is_object() ? content.value("profiles", Json::object()) : Json();
+  const auto is_text = [&](const char* key) { return content.contains(key) && content[key].is_string(); };
+  const bool is_content = is_text("file") && is_text("xml") && content.size() == (content.contains("profiles") ? 3 : 2) &&
+                          profiles.is_object() &&
+                          std::all_of(profiles.begin(), profiles.end(), [](const Json& text) { return text.is_string(); });
+  if (!is_content) platform.fail(R"(the name of a SimGrid platform, such as "room.xml")");
+  const auto file = content["file"].get<std::string>();
   const auto xml = content["xml"].get<std::string>();
-  static constexpr std::array<std::string_view, 7> other_files = {
-      "bandwidth_file=", "latency_file=", "availability_file=", "speed_file=", "state_file=", "<trace", "<include"};
+  static constexpr std::array<std::string_view, 5> other_files = {
+      "latency_file=", "availability_file=", "speed_file=", "state_file=", "<include"};
   if (const auto found = find_any(xml, other_files)) {
-    platform.fail_because(fmt::format("{}:{}: \"{}\": profiles and other files are not taken; leave it out",
-                                      content["file"].get<std::string>(), found->second, found->first));
+    platform.fail_because(fmt::format("{}:{}: \"{}\": of profiles only those of bandwidths are taken, and no other files; leave it out",
+                                      file, found->second, found->first));
   }
   try {
-    cluster.platform = shared_platform(xml, content["file"].get<std::string>());
+    const PlatformProfiles taken = take_profiles(xml, file, [&](const std::string& name) { return profiles.value(name, std::string()); });
+    cluster.platform = shared_platform(taken.xml, file);
+    for (const auto& [link, changes] : taken.of_links) {
+      require_changing_link(link, *cluster.platform);
+      cluster.link_changes.of_names.emplace_back(pattern_of(link), changes);
+    }
     std::vector<int> hosts = listed_hosts(keys, *cluster.platform);
     cluster.nodes = count_nodes(keys.nodes, *cluster.platform, hosts.size());
     add_others(*cluster.platform, hosts);

@@ -25,6 +25,12 @@ constexpr std::array topology_table = {
 
 }  // namespace
 
+Topology::LinkName Topology::named(const InnerLink& link) const {
+  if (auto own = link_name(link)) return *own;
+  const std::string cable = fmt::format("{0}: {1} {2} - {1} {3}", level(link), switch_name(), link.lower, link.upper);
+  return {cable + (link.up ? " up" : " down"), cable, link.up};
+}
+
 std::span<const TopologyRow> topologies() { return topology_table; }
 
 std::shared_ptr<const Topology> read_topology(const Field& field, int nodes) {

@@ -69,6 +69,8 @@ class Topology {
     bool shares_directions = false;  ///< the link has both directions
   };
   virtual std::optional<LinkName> link_name(const InnerLink& /*link*/) const { return std::nullopt; }
+  /// That, or the level and the switches.
+  LinkName named(const InnerLink& link) const;
   /// The same with all bandwidths and latencies multiplied; null where the cluster's link has them.
   virtual std::shared_ptr<const Topology> scaled(double /*bandwidth*/, double /*latency*/) const { return nullptr; }
   /// What stands at a place, where that has a name of its own.

@@ -33,9 +33,11 @@ void require_plain(const Cluster& cluster, const Document& document) {
     if (what.empty()) return;
     Field(document, "/" + key, document.root()[key]).fail_because(fmt::format("a platform cannot say {}; leave it out", what));
   };
-  if (!cluster.node_changes.empty())
-    Field(document, "/node_links", document.root()["node_links"])
-        .fail_because("a platform cannot say a link that changes with time; leave it out");
+  for (const char* key : {"node_links", "link_profiles"}) {
+    const Json& root = document.root();
+    if (root.contains(key) && !root[key].empty())
+      Field(document, fmt::format("/{}", key), root[key]).fail_because("a platform cannot say a link that changes with time; leave it out");
+  }
   if (!cluster.regions) return refuse(cluster.link, "link");
   if (cluster.has_link) refuse(cluster.link, "link");
   for (const auto& row : cluster.regions->wan) {

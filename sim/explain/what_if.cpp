@@ -110,7 +110,7 @@ void free_network(Cluster& cluster) {
   const Link free = {.bandwidth = free_bandwidth, .latency = Seconds(0)};
   if (auto scaled = cluster.topology->scaled(1.0 / nothing, 0.0)) cluster.topology = std::move(scaled);
   cluster.link = cluster.intra_node = free;
-  cluster.node_changes.clear();
+  cluster.link_changes = {};
   if (cluster.regions) {
     for (std::vector<Link>& row : cluster.regions->wan) row.assign(row.size(), free);
     for (Region& region : cluster.regions->list) region.uplink = region.node_uplink = {};
@@ -157,9 +157,7 @@ class Factors {
     if (uses_links() && (cluster.has_link || cluster.is_fitted())) {
       add("link.bandwidth", Factor::Kind::speed, [](Scenario& scenario, double factor) {
         scale_links(scenario.cluster, factor, 1.0);
-        for (auto& [node, changes] : scenario.cluster.node_changes) {
-          for (Change<Rate>& change : changes) change.value = factor * change.value;
-        }
+        scenario.cluster.link_changes.scale(factor);
         scale_fits(scenario.cluster, 1.0, factor);
       });
       add("link.latency", Factor::Kind::quantity, [](Scenario& scenario, double factor) {
@@ -280,8 +278,11 @@ class Factors {
       add_limit("workers.slow.passes", "off", [is_lasting](Scenario& scenario) { std::erase_if(scenario.speed.spells, is_lasting); });
     }
     if (!speed.traces.empty()) add_limit("workers.traces", "off", [](Scenario& scenario) { scenario.speed.traces.clear(); });
-    if (!scenario_.cluster.node_changes.empty())
-      add_limit("node_links", "steady", [](Scenario& scenario) { scenario.cluster.node_changes.clear(); });
+    const LinkChanges& changes = scenario_.cluster.link_changes;
+    if (!changes.of_nodes.empty())
+      add_limit("node_links", "steady", [](Scenario& scenario) { scenario.cluster.link_changes.of_nodes.clear(); });
+    if (!changes.of_names.empty())
+      add_limit("link_profiles", "steady", [](Scenario& scenario) { scenario.cluster.link_changes.of_names.clear(); });
     if (speed.has_events()) add_limit("workers.events", "off", [](Scenario& scenario) { scenario.speed.clear_events(); });
     if (speed.overlap_slowdown > 0.0)
       add_limit("workers.overlap_slowdown", "off", [](Scenario& scenario) { scenario.speed.overlap_slowdown = 0.0; });

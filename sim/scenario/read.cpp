@@ -208,7 +208,7 @@ std::vector<Scenario> read_smaller(const Scenario& whole, const Document& docume
   Document reduced = document;
   reduced.erase("run");
   reduced.erase("workers");
-  if (!whole.cluster.node_changes.empty()) reduced.set(JsonPointer("/cluster/node_links"), Json::array(), "");
+  leave_out_changes(whole.cluster, reduced);
   if (whole.cluster.platform) reduced.set(JsonPointer("/cluster/hosts"), platform_hosts(whole.cluster), "");
   for (int nodes = whole.cluster.nodes - 1; nodes >= whole.run->policy.min_nodes; --nodes) {
     reduced.set(JsonPointer("/cluster/nodes"), nodes, "");
@@ -218,7 +218,8 @@ std::vector<Scenario> read_smaller(const Scenario& whole, const Document& docume
       throw InputError(fmt::format("{} (with {} of {} nodes, to which the run may shrink)", error.what(), nodes, whole.cluster.nodes));
     }
     smaller.back().cluster.topology = whole.cluster.topology;
-    smaller.back().cluster.node_changes = {whole.cluster.node_changes.begin(), whole.cluster.node_changes.lower_bound(nodes)};
+    LinkChanges& changes = smaller.back().cluster.link_changes = whole.cluster.link_changes;
+    changes.of_nodes.erase(changes.of_nodes.lower_bound(nodes), changes.of_nodes.end());
     smaller.back().speed = speed_of(whole.speed, smaller.back().cluster.workers());
   }
   return smaller;
@@ -353,10 +354,7 @@ bool Scenario::has_events() const {
   return speed.has_events() || cluster.changes_with_time();
 }
 
-bool Scenario::measures_until() const {
-  if (jobs || !is_sample()) return false;
-  return until || (chooses_window && !has_events());
-}
+bool Scenario::measures_until() const { return is_sample() && (until || (chooses_window && !has_events())); }
 
 int Scenario::paid_nodes() const {
   const std::optional<ServerSetup>& servers = schedule.traffic.servers;
@@ -366,7 +364,22 @@ int Scenario::paid_nodes() const {
 int Scenario::most_until() const {
   constexpr int most_iterations_until = 100'000;
   constexpr int most_steps_until = 20'000'000;  // of all workers together; limits the memory
-  return std::min(most_iterations_until, most_steps_until / cluster.workers());
+  return std::min(most_iterations_until, most_steps_until / all_workers());
+}
+
+int Scenario::all_workers() const {
+  int workers = 0;
+  for (const Scenario* training : trainings()) workers += training->cluster.workers();
+  return workers;
+}
+
+void Scenario::set_measured(int iterations) {
+  chooses_window = false;
+  measured = static_cast<int>(whole_cycles(iterations, schedule.pace.cycle));
+  if (!jobs) return;
+  Jobs all = *jobs;
+  for (SharingJob& job : all.list) job.scenario.set_measured(iterations);
+  jobs = std::make_shared<const Jobs>(std::move(all));
 }
 
 Scenario read_scenario(const Document& document, Library& library, bool is_job) {

@@ -35,12 +35,6 @@ void check_scenario(Object& scenario) {
       field->fail_because(fmt::format("\"{}\" is for a single training, but there are several jobs; leave one of them out", key));
     }
   }
-  if (const auto iterations = scenario.find("iterations"); iterations && iterations->is_object()) {
-    Object fields(*iterations);
-    if (const auto until = fields.find("until")) {
-      until->fail_because("jobs are measured together, for as long as the slowest takes; leave \"until\" out, or use \"replicates\"");
-    }
-  }
   const auto fidelity = scenario.find("fidelity");
   if (fidelity && (fidelity->json() == "alpha-beta" || fidelity->json() == "per-message")) {
     fidelity->fail_because("jobs share links, which only \"flow\" simulates; use it or \"auto\", or leave \"jobs\" out");
@@ -76,7 +70,7 @@ Document document_of(const Field& job, const std::vector<int>& nodes, const Clus
     document.mount(JsonPointer() / key, Document(job.json()[key], place));
   }
   document.erase("jobs");
-  if (!cluster.node_changes.empty()) document.set(JsonPointer("/cluster/node_links"), Json::array(), "");
+  leave_out_changes(cluster, document);
   document.set(JsonPointer("/cluster/nodes"), nodes.size(), "");
   if (cluster.platform) document.set(JsonPointer("/cluster/hosts"), platform_hosts(cluster, nodes), "");
   const Json& root = document.root();
@@ -116,7 +110,7 @@ SharingJob read_job(const Field& field, std::size_t number, const Cluster& clust
   check_schedule(field);
   job.scenario = read_scenario(document_of(field, job.nodes, cluster), library, true);
   job.scenario.cluster.topology = cluster.topology;
-  job.scenario.cluster.node_changes = cluster.node_changes;
+  job.scenario.cluster.link_changes = cluster.link_changes;
   return job;
 }
 

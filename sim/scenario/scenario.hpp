@@ -72,6 +72,10 @@ struct Scenario {
   int paid_nodes() const;
   /// Whether the window goes on until the mean is steady: with `until`, or where the file says nothing of the window.
   bool measures_until() const;
+  /// Of the training, or of all jobs.
+  int all_workers() const;
+  /// Fixes how many iterations are measured of it, and of each of its jobs: `iterations`, in whole cycles of their schedules.
+  void set_measured(int iterations);
   /// Maximum number of iterations that `until` may measure.
   int most_until() const;
 };

@@ -67,7 +67,7 @@ void ServerParameters::declare(Parameters& parameters) {
 }
 
 void ServerParameters::check(Object& fields, const Cluster& cluster) const {
-  const bool plain_link = cluster.link.window == Bytes(0) && !cluster.link.jitter.varies() && cluster.node_changes.empty();
+  const bool plain_link = cluster.link.window == Bytes(0) && !cluster.link.jitter.varies() && cluster.link_changes.empty();
   if (service != Service::shared && (colocated || !cluster.is_star() || !plain_link)) {
     fields.at("service").fail_because(fmt::format(R"("{}" needs {}; use "shared")", service == Service::fifo ? "fifo" : "queued",
                                                   colocated ? "servers on nodes of their own"

@@ -168,6 +168,86 @@ class NodeLinks(Case):
                 self.assertIn(message, done.stderr)
 
 
+class SwitchLinks(Case):
+    """Outages of links between switches, by their names."""
+    FAT_TREE = {"name": "fat-tree", "k": 4}
+
+    def setUp(self):
+        super().setUp()
+        self.write("trace.json", trace(gradients=[{"name": "l0.w", "layer": "l0", "bytes": 1e7}]))
+
+    def total(self, links=(), fidelity="flow", schedule="s-sgd", **more):
+        """Seconds of four iterations on four nodes, two to a switch."""
+        its_cluster = {"format": "cluster/1", "name": "c", "nodes": 4, "link": {"bandwidth": 4e7, "latency": "1ms"}, "topology": self.FAT_TREE} | more
+        if links:
+            its_cluster["link_profiles"] = [{"link": name, "bandwidth_profile": profile} for name, profile in links]
+        content = scenario(cluster=its_cluster, schedule={"name": schedule}, iterations={"warmup": 0, "measured": 4}, fidelity=fidelity)
+        if fidelity == "simgrid":
+            content["simgrid"] = {"network_model": "CM02", "fair": True}
+        return 4 * self.points(content)[0]["iteration_s"]
+
+    def test_an_outage_of_a_link_that_the_ring_crosses_adds_its_length(self):
+        compute = sum(layer["forward_s"] + layer["backward_s"] for layer in trace()["layers"])
+        plain = self.total()
+        begin = compute + 0.3 * (plain / 4 - compute)
+        profile = [{"at_s": begin, "bandwidth": 0}, {"at_s": begin + 7, "bandwidth": 4e7}]
+        names = [link["name"] for link in self.points(scenario(cluster=cluster(nodes=4, topology=self.FAT_TREE), schedule={"name": "s-sgd"}, fidelity="flow"))[0]["links"]]
+        crossed = sorted(name for name in names if name.startswith("edge-aggregation"))
+        self.assertEqual([name.rsplit(" ", 1)[1] for name in crossed], ["down", "up"])
+        for pattern in ("edge-aggregation: *", crossed[0], crossed[0].rsplit(" ", 1)[0]):
+            self.assertAlmostEqual(self.total([(pattern, profile)]), plain + 7, delta=1e-6 * plain, msg=pattern)
+        self.assertAlmostEqual(self.total([("edge-aggregation: *", profile)], fidelity="auto"), plain + 7, delta=1e-6 * plain)
+        self.assertAlmostEqual(self.total([("aggregation-core: *", profile)]), plain, delta=1e-9)
+
+    def test_all_links_that_change_alike_are_another_link(self):
+        half = [{"at_s": 0, "bandwidth": 2e7}]
+        for schedule in ("s-sgd", "sgp"):
+            every = self.total([("*", half)], node_links=[{"nodes": "0-3", "bandwidth_profile": half}], schedule=schedule)
+            self.assertAlmostEqual(every, self.total(link={"bandwidth": 2e7, "latency": "1ms"}, schedule=schedule), delta=1e-9 * every)
+
+    def test_the_first_pattern_counts(self):
+        profile = [{"at_s": 0, "bandwidth": 1e7}]
+        first = self.total([("edge-*", profile), ("*", [{"at_s": 0, "bandwidth": 1e6}])])
+        self.assertAlmostEqual(first, self.total([("edge-*", profile)]), delta=1e-9)
+
+    def test_simgrid_agrees(self):
+        links = [("edge-aggregation: *", [{"at_s": 0.2, "bandwidth": 0}, {"at_s": 3.2, "bandwidth": 1e7}, {"at_s": 4, "bandwidth": 4e7}])]
+        for schedule in ("s-sgd", "asgd"):
+            self.assertAlmostEqual(self.total(links, "simgrid", schedule), self.total(links, "flow", schedule), delta=1e-5, msg=schedule)
+
+    def test_jobs_and_shrinking_runs_keep_the_links_of_the_whole_cluster(self):
+        links = [{"link": "edge-aggregation: *", "bandwidth_profile": [{"at_s": 0, "bandwidth": 1e7}]}]
+        its_cluster = {"format": "cluster/1", "name": "c", "nodes": 4, "link": {"bandwidth": 4e7, "latency": "1ms"}, "topology": self.FAT_TREE, "link_profiles": links}
+        jobs = [{"name": "a", "nodes": "0-1"}, {"name": "b", "nodes": "2-3"}]
+        row = self.points(scenario(cluster=its_cluster, schedule={"name": "s-sgd"}, iterations={"warmup": 0, "measured": 4}, jobs=jobs))[0]
+        for job in row["jobs"]:  # each below its own switch
+            self.assertAlmostEqual(4 * job["iteration_s"], self.total(nodes=2), delta=1e-6)
+        run = {"steps": 1000, "failures": {"mtbf_per_gpu_h": 10}, "policy": {"name": "shrink", "min_nodes": 2}}
+        done = self.run_scenario(scenario(cluster=its_cluster, schedule={"name": "s-sgd"}, run=run))
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+    def test_what_is_refused(self):
+        good = [{"at_s": 1, "bandwidth": 4e7}]
+        place = "/cluster/link_profiles"
+        regions = {"link": None, "regions": [{"name": name, "nodes": 1} for name in "ab"], "wan": [{"between": ["a", "b"], "rtt": 0.1, "bandwidth": 1e9}], "nodes": 2}
+        fat_tree = {"topology": self.FAT_TREE}
+        for links, more, message in (
+                ([{"link": "spine-*", "bandwidth_profile": good}], fat_tree,
+                 f'{place}/0/link: expected a link between switches of its nodes such as "edge-aggregation: switch 31 - switch 23", or a pattern that some match, got "spine-*"'),
+                ([{"link": "*", "bandwidth_profile": good}], {}, f'{place}/0/link: no links between switches join nodes of this star; use "node_links" for their own'),
+                ([{"link": "*", "bandwidth_profile": [{"at_s": 1, "bandwidth": 0}]}], fat_tree, f"{place}/0/bandwidth_profile: the last bandwidth is 0"),
+                ([{"link": "*"}], fat_tree, f'{place}/0: the required key "bandwidth_profile" is missing'),
+                ([{"bandwidth_profile": good}], fat_tree, f'{place}/0: the required key "link" is missing'),
+                ([{"link": 3, "bandwidth_profile": good}], fat_tree, f"{place}/0/link: expected"),
+                ([{"link": "*", "bandwidth_profile": good, "nodes": "1"}], fat_tree, f"{place}/0/nodes"),
+                ([{"link": "*", "bandwidth_profile": good}], regions, f'{place}: a cluster with regions has no switches; give the entries of "wan" a "bandwidth_profile"')):
+            with self.subTest(message):
+                its_cluster = {key: value for key, value in cluster(**({"nodes": 4, "link_profiles": links} | more)).items() if value is not None}
+                done = self.run_scenario(scenario(cluster=its_cluster, schedule={"name": "s-sgd"}))
+                self.assertEqual((done.returncode, done.stdout), (3, ""))
+                self.assertIn(message, done.stderr)
+
+
 class MeasuredPoints(Case):
     def exposed(self, fit, nodes=8, **more):
         self.write("trace.json", trace(gradients=[{"name": "l0.w", "layer": "l0", "bytes": 1000000}]))

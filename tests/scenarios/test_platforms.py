@@ -238,6 +238,52 @@ class Written(OnPlatforms):
             self.assertFalse((self.folder / "room.xml").exists())
 
 
+class Profiles(OnPlatforms):
+    """Links whose bandwidths change with time."""
+    CHANGES = [(0.02, 0), (1.5, 2e8), (1.6, 1e9)]
+    TEXT = "# of cable c\n" + "".join(f"{date} {bandwidth}  # from then on\n" for date, bandwidth in CHANGES)
+
+    def star(self, of_link="", more=""):
+        """Three hosts with a cable of two directions each."""
+        cables = "".join(f'<link id="cable-{host}" bandwidth="1GBps" latency="10us" sharing_policy="SPLITDUPLEX"{of_link if host == "c" else ""}/>\n' for host in "abc")
+        ways = "".join(f'<route src="{host}" dst="r"><link_ctn id="cable-{host}" direction="UP"/></route>\n' for host in "abc")
+        return zone(HOSTS, '<router id="r"/>\n', cables, more, ways, routing="Floyd")
+
+    def test_they_are_those_of_a_clusters_node_links(self):
+        profile = [{"at_s": date, "bandwidth": bandwidth} for date, bandwidth in self.CHANGES]
+        same = cluster(nodes=3, link={"bandwidth": 1e9, "latency": "20us"}, node_links=[{"nodes": "2", "bandwidth_profile": profile}])
+        self.write("c.bw", self.TEXT)
+        schedules = [{"name": "s-sgd"}, {"name": "asgd", "colocated": True}, {"name": "sgp"}, {"name": "dts", "delay": 2}]
+        more = {"sweep": {"/schedule": schedules}, "iterations": {"warmup": 0, "measured": 6}}
+        connected = '<trace_connect kind="BANDWIDTH" trace="t" element="cable-c"/>\n'
+        for fidelity in ({"fidelity": "flow"}, {"fidelity": "simgrid", "simgrid": {"network_model": "CM02", "fair": True}}):
+            right = self.seconds(same, **more, **fidelity)
+            plain = self.seconds(cluster(nodes=3, link={"bandwidth": 1e9, "latency": "20us"}), **more, **fidelity)
+            self.assertTrue(all(one > 1.1 * other for one, other in zip(right, plain)), (right, plain))
+            for xml in (self.star(' bandwidth_file="c.bw"'), self.star(more=f'<trace id="t" periodicity="-1.0">\n{self.TEXT}</trace>\n{connected}'),
+                        self.star(more='<trace id="t" file="c.bw"/>\n' + connected)):
+                for one, other in zip(self.seconds(self.use(xml), **more, **fidelity), right, strict=True):
+                    self.assertAlmostEqual(one / other, 1, delta=1e-6, msg=(fidelity, xml))
+
+    def test_a_cluster_can_change_a_platforms_links_itself(self):
+        profile = [{"at_s": date, "bandwidth": bandwidth} for date, bandwidth in self.CHANGES]
+        more = {"schedule": {"name": "s-sgd"}, "iterations": {"warmup": 0, "measured": 6}}
+        self.write("c.bw", self.TEXT)
+        [right] = self.seconds(self.use(self.star(' bandwidth_file="c.bw"')), **more)
+        for pattern in ("cable-c", "cable-c*"):
+            [seconds] = self.seconds(self.use(self.star(), link_profiles=[{"link": pattern, "bandwidth_profile": profile}]), **more)
+            self.assertAlmostEqual(seconds / right, 1, delta=1e-9)
+        self.assertIn('or a pattern that some match, got "cable-x"',
+                      self.run_scenario(scenario(cluster=self.use(self.star(), link_profiles=[{"link": "cable-x", "bandwidth_profile": profile}]))).stderr)
+
+    def test_another_profile_is_another_study(self):
+        content = scenario(cluster=self.use(self.star(' bandwidth_file="c.bw"')), schedule={"name": "s-sgd"})
+        self.write("c.bw", self.TEXT)
+        self.assertEqual(self.run_scenario(content).returncode, 0)
+        (self.folder / "c.bw").write_text("0 5e8\n")
+        self.assertEqual(self.simctl("run", "scenario.json", "-o", "out", "--resume").returncode, 2)
+
+
 class Wrong(OnPlatforms):
     """Each is an error with the file and the element; SimGrid never ends simctl."""
 
@@ -260,9 +306,22 @@ class Wrong(OnPlatforms):
         (zone(HOSTS, HOSTS, LINK, FULL), "Refusing to create a second host named 'a'"),
         (zone(HOSTS, LINK, FULL, routing="Zen"), "room.xml: Not a valid model!"),
         (zone(HOSTS, '<hostess id="x"/>\n'), "room.xml: Parse error at room.xml:8"),
-        (zone('<include file="x.xml"/>\n', HOSTS), 'room.xml:5: "<include": profiles and other files are not taken; leave it out'),
-        (zone(HOSTS, "<!-- bandwidth_file=\n-->\n", LINK.replace("/>", ' bandwidth_file ="bw"/>'), FULL), 'room.xml:10: "bandwidth_file=": profiles and other'),
-        (zone(HOSTS, LINK.replace("/>", ' bandwidth_file="bw"/>'), FULL), 'room.xml:8: "bandwidth_file=": profiles and other files are not taken'),
+        (zone('<include file="x.xml"/>\n', HOSTS), 'room.xml:5: "<include": of profiles only those of bandwidths are taken, and no other files; leave it out'),
+        (zone(HOSTS, "<!-- latency_file=\n-->\n", LINK.replace("/>", ' latency_file ="lat"/>'), FULL), 'room.xml:10: "latency_file=": of profiles only those of bandwidths are taken'),
+        (zone(HOSTS.replace("/>", ' availability_file="a"/>', 1), LINK, FULL), 'room.xml:5: "availability_file=": of profiles only those of bandwidths are taken'),
+        (zone(HOSTS, LINK.replace("/>", ' bandwidth_file="none.bw"/>'), FULL), "none.bw: no such file"),
+        *((zone(HOSTS, LINK, f'<trace id="t"{more}>{text}</trace>\n<trace_connect kind="BANDWIDTH" trace="t" element="{link}"/>\n', FULL), message) for text, link, more, message in (
+            ("1 5\n0.5 6", "l", "", 'room.xml: trace "t":2: expected a date after that of the line before (1 s), got 0.5'),
+            ("1 x", "l", "", 'trace "t":1: expected a date in seconds and a bandwidth in bytes per second, such as "1.5 1e9", got "1 x"'),
+            ("1", "l", "", 'got "1"'), ("1 2 3", "l", "", 'got "1 2 3"'), ("-1 2", "l", "", 'got "-1 2"'), ("1 -2", "l", "", 'got "1 -2"'), ("1 nan", "l", "", 'got "1 nan"'),
+            ("", "l", "", 'trace "t":0: expected lines of a date and a bandwidth'), ("1 5\n2 0", "l", "", 'trace "t":2: the last bandwidth is 0'),
+            ("PERIODICITY 5\n1 2", "l", "", '"PERIODICITY": a profile that repeats is not taken'), ("1 2", "l", ' periodicity="3"', 'trace: "t" repeats, which is not taken'),
+            ("1 2", "m", "", 'a profile is of link "m", which is not there; use the id of a link'))),
+        (zone(HOSTS, LINK, '<trace id="t">1 2</trace>\n<trace_connect kind="LATENCY" trace="t" element="l"/>\n', FULL),
+         'room.xml: trace_connect: a profile of kind LATENCY of "l" is not taken, only BANDWIDTH is; leave it out'),
+        (zone(HOSTS, LINK, '<trace_connect kind="BANDWIDTH" trace="t" element="l"/>\n', FULL), 'trace_connect: "t" is the id of no trace before it; use one that is'),
+        (zone(HOSTS, LINK.replace("/>", ' sharing_policy="FATPIPE"/>'), '<trace id="t">1 2</trace>\n<trace_connect kind="BANDWIDTH" trace="t" element="l"/>\n', FULL),
+         'link "l": the bandwidth of a FATPIPE link does not change; leave its profile out, or use another sharing_policy'),
         (zone(HOSTS, LINK, FULL).replace("4.1", "3"), "THIS FILE IS TOO OLD"),
     ]
 

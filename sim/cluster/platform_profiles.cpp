@@ -1,0 +1,168 @@
+#include "cluster/platform_profiles.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <boost/property_tree/ptree.hpp>
+#include <boost/property_tree/xml_parser.hpp>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <sstream>
+#include <string_view>
+
+#include "base/text.hpp"
+#include "cluster/platform.hpp"
+#include "cluster/read_changes.hpp"
+
+namespace syncopate {
+
+namespace {
+
+using PlatformTree = boost::property_tree::ptree;
+
+std::string attribute(const PlatformTree& element, const char* name) { return element.get<std::string>(fmt::format("<xmlattr>.{}", name), ""); }
+
+/// Calls visit(tag, element) for all elements, the outer ones first.
+void for_each_element(const PlatformTree& tree, const std::function<void(const std::string&, const PlatformTree&)>& visit) {
+  for (const auto& [tag, element] : tree) {
+    if (tag.starts_with('<')) continue;  // attributes and comments
+    visit(tag, element);
+    for_each_element(element, visit);
+  }
+}
+
+/// Without elements where it is no XML: SimGrid says why.
+PlatformTree parse(const std::string& xml) {
+  PlatformTree tree;
+  std::istringstream stream(xml);
+  try {
+    boost::property_tree::read_xml(stream, tree);
+  } catch (const boost::property_tree::xml_parser_error&) {
+    return {};
+  }
+  return tree;
+}
+
+/// Replaces what stands between two places by spaces, but for ends of lines.
+void blank(std::string& text, std::size_t from, std::size_t to) {
+  for (std::size_t i = from; i < std::min(to, text.size()); ++i) {
+    if (text[i] != '\n') text[i] = ' ';
+  }
+}
+
+/// The end of the element that begins at `begin`.
+std::size_t end_of_element(const std::string& xml, std::size_t begin, const std::string& tag) {
+  const std::size_t close = xml.find('>', begin);
+  if (close == std::string::npos) return xml.size();
+  if (xml[close - 1] == '/') return close + 1;
+  const std::string closing = fmt::format("</{}>", tag);
+  const std::size_t end = xml.find(closing, close);
+  return end == std::string::npos ? xml.size() : end + closing.size();
+}
+
+/// Blanks comments, traces and the links' attribute.
+std::string without_profiles(std::string xml) {
+  for (std::size_t begin = 0; (begin = xml.find("<!--", begin)) != std::string::npos;) {
+    const std::size_t end = xml.find("-->", begin);
+    blank(xml, begin, end == std::string::npos ? end : end + 3);
+  }
+  for (const std::string tag : {"trace_connect", "trace"}) {
+    for (std::size_t begin = 0; (begin = xml.find("<" + tag, begin)) != std::string::npos;) {
+      const std::size_t after = begin + tag.size() + 1;
+      if (after < xml.size() && (std::isalnum(static_cast<unsigned char>(xml[after])) != 0 || xml[after] == '_')) {
+        begin = after;
+      } else {
+        blank(xml, begin, end_of_element(xml, begin, tag));
+      }
+    }
+  }
+  const std::string name = "bandwidth_file";
+  for (std::size_t begin = 0; (begin = xml.find(name, begin)) != std::string::npos;) {
+    const std::size_t equals = xml.find_first_not_of(" \t\r\n", begin + name.size());
+    const std::size_t quote = equals == std::string::npos ? equals : xml.find_first_not_of(" \t\r\n", equals + 1);
+    if (quote == std::string::npos || xml[equals] != '=') {
+      begin += name.size();
+      continue;
+    }
+    const std::size_t end = xml.find(xml[quote], quote + 1);
+    blank(xml, begin, end == std::string::npos ? end : end + 1);
+  }
+  return xml;
+}
+
+/// `where`: the file, or the element, that has the text.
+LinkChanges::Changes read_profile(const std::string& text, const std::string& where) {
+  LinkChanges::Changes changes;
+  int number = 0;
+  std::istringstream lines(text);
+  const auto fail = [&](const std::string& why) { throw PlatformError(fmt::format("{}:{}: {}", where, number, why)); };
+  for (std::string line; std::getline(lines, line);) {
+    ++number;
+    line = line.substr(0, line.find('#'));
+    std::istringstream words(line);
+    std::string first;
+    std::string second;
+    std::string rest;
+    if (!(words >> first)) continue;
+    if (first == "PERIODICITY" || first == "LOOPAFTER")
+      fail(fmt::format("\"{}\": a profile that repeats is not taken; list its changes, and leave this line out", first));
+    const bool has_more = static_cast<bool>(words >> second) && static_cast<bool>(words >> rest);
+    const auto date = to_number(first);
+    const auto bandwidth = to_number(second);
+    if (!date || !bandwidth || has_more || *date < 0.0 || *bandwidth < 0.0 || !std::isfinite(*date) || !std::isfinite(*bandwidth))
+      fail(fmt::format("expected a date in seconds and a bandwidth in bytes per second, such as \"1.5 1e9\", got \"{}\"", line));
+    if (!changes.empty() && changes.back().at >= Seconds(*date))
+      fail(fmt::format("expected a date after that of the line before ({} s), got {}", changes.back().at.value, first));
+    changes.push_back({Seconds(*date), *bandwidth == 0.0 ? outage : Rate(*bandwidth)});
+  }
+  if (changes.empty()) fail("expected lines of a date and a bandwidth, such as \"1.5 1e9\"");
+  if (changes.back().value == outage)
+    fail("the last bandwidth is 0, so that what is on its way never arrives; add the date at which the outage ends");
+  return changes;
+}
+
+}  // namespace
+
+std::vector<std::string> profile_files(const std::string& xml) {
+  std::vector<std::string> files;
+  for_each_element(parse(xml), [&](const std::string& tag, const PlatformTree& element) {
+    const std::string file = tag == "trace" ? attribute(element, "file") : attribute(element, "bandwidth_file");
+    if (!file.empty() && std::find(files.begin(), files.end(), file) == files.end()) files.push_back(file);
+  });
+  return files;
+}
+
+PlatformProfiles take_profiles(const std::string& xml, const std::string& name,
+                               const std::function<std::string(const std::string&)>& read) {
+  PlatformProfiles profiles = {without_profiles(xml)};
+  std::map<std::string, LinkChanges::Changes> traces;  // by `id`
+  for_each_element(parse(xml), [&](const std::string& tag, const PlatformTree& element) {
+    const auto fail = [&](const std::string& why) { throw PlatformError(fmt::format("{}: {}: {}", name, tag, why)); };
+    const std::string id = attribute(element, "id");
+    if (const std::string file = attribute(element, "bandwidth_file"); !file.empty()) {
+      if (tag != "link") fail(fmt::format("\"{}\" has a bandwidth_file, which only a link may have; leave it out", id));
+      profiles.of_links.emplace_back(id, read_profile(read(file), file));
+    }
+    if (tag == "trace") {
+      const auto period = to_number(attribute(element, "periodicity")).value_or(-1.0);
+      if (period > 0.0) fail(fmt::format("\"{}\" repeats, which is not taken; list its changes, and leave \"periodicity\" out", id));
+      const std::string file = attribute(element, "file");
+      const std::string where = file.empty() ? fmt::format("{}: trace \"{}\"", name, id) : file;
+      traces[id] = read_profile(file.empty() ? element.data() : read(file), where);
+    }
+    if (tag != "trace_connect") return;
+    const std::string kind = attribute(element, "kind");
+    const std::string link = attribute(element, "element");
+    if (kind != "BANDWIDTH")
+      fail(fmt::format("a profile of kind {} of \"{}\" is not taken, only BANDWIDTH is; leave it out", kind.empty() ? "HOST_AVAIL" : kind,
+                       link));
+    const auto trace = traces.find(attribute(element, "trace"));
+    if (trace == traces.end()) fail(fmt::format("\"{}\" is the id of no trace before it; use one that is", attribute(element, "trace")));
+    profiles.of_links.emplace_back(link, trace->second);
+  });
+  return profiles;
+}
+
+}  // namespace syncopate
