@@ -148,7 +148,8 @@ Order fastest_order(const Regions& regions, const Link& inside, Bytes bytes, Sec
   constexpr double of_rounding = 1e-9;
   const double nodes = regions.nodes();
   const RingBound bound(regions, inside, bytes, gamma);
-  const bool is_small = 2.0 * nodes * nodes <= most_messages;
+  const auto pairs = 0.5 * static_cast<double>(regions.list.size() * (regions.list.size() - 1));  // that 2-opt compares in a round
+  const bool is_small = pairs * 2.0 * nodes * nodes <= most_messages;
   const auto time = [&](const Order& order) {
     return is_small ? ring_all_reduce(ring_hops(regions, regions_of_nodes(regions, order), inside), bytes, gamma) : bound(order);
   };

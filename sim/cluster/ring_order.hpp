@@ -16,7 +16,7 @@ Seconds ring_all_reduce(const std::vector<Hop>& hops, Bytes bytes, SecondsPerByt
 /// The order of the regions in which a ring all-reduce of `bytes` is fastest. The first region stays first.
 ///
 /// Up to 9 regions: all orders are tried, unless that takes more than 10^9 messages. Else: 2-opt improves a metric TSP tour of the regions'
-/// links. The shortest cycle is not always fastest, as messages wait for the slowest link repeatedly. If one order alone takes more than
+/// links. The shortest cycle is not always fastest, as messages wait for the slowest link repeatedly. If a round of 2-opt takes more than
 /// 10^9 messages, orders are compared by the longer of two paths through the ring, which usually is the critical path.
 std::vector<std::size_t> fastest_order(const Regions& regions, const Link& inside, Bytes bytes, SecondsPerByte gamma);
 

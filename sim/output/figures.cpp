@@ -242,6 +242,8 @@ constexpr std::array job_columns = {
     JobFigure{"workers", "", "nodes x GPUs per node", "", [](const JobRow& job) -> Json { return job.workers; }},
     JobFigure{"start_s", "s", "when the job starts", "", [](const JobRow& job) -> Json { return as_json(job.start); }},
     JobFigure{"iteration_s", "s", "mean time of a gradient step beside the others", "", Averaging::mean, job_place<&JobFigures::iteration>},
+    JobFigure{"iteration_half", "", "half of its 95% interval, as a share of it", "where its cycles are alike", Averaging::none,
+              job_place<&JobFigures::iteration_half>},
     JobFigure{"iteration_alone_s", "s", "the same without the others", "", Averaging::mean, job_place<&JobFigures::alone>},
     JobFigure{"slowdown", "", "`iteration_s` / `iteration_alone_s`", "", [](const JobRow& job) -> Json { return job.slowdown(); }},
     JobFigure{"exposed_communication_s", "s", "blocked while bytes move or a server works", "", Averaging::mean,

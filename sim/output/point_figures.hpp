@@ -13,10 +13,11 @@ namespace syncopate {
 
 /// The figures of one of several jobs on a network, per gradient step.
 struct JobFigures {
-  Seconds iteration;              ///< beside the other jobs
-  Seconds alone;                  ///< without them
-  Seconds exposed_communication;  ///< beside the other jobs
-  double throughput = 0.0;        ///< samples/s of all workers, beside the other jobs
+  Seconds iteration;                       ///< beside the other jobs
+  std::optional<double> iteration_half{};  ///< of that, as PointFigures::iteration_half
+  Seconds alone;                           ///< without them
+  Seconds exposed_communication;           ///< beside the other jobs
+  double throughput = 0.0;                 ///< samples/s of all workers, beside the other jobs
 };
 
 /// The figures that the simulation of a point gives; with several jobs, those of the first. The table in figures.cpp has them by name.

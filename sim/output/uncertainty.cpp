@@ -55,6 +55,8 @@ std::string advice(const Row& row, const Scenario& scenario) {
                          most_replicates);
     return fmt::format("some {:.0f} replicates would do", std::min<double>(most_replicates, round_up(*needed)));
   }
+  if (scenario.jobs)  // the window is as long as the slowest job's
+    return fmt::format("\"iterations\": {{\"until\": {}}} measures as many iterations as that takes", wanted);
   const int slices = slices_of(row.measured_iterations / scenario.schedule.pace.cycle);
   const double each = static_cast<double>(row.measured_iterations) / slices;
   const auto needed = values_needed(row.half_width(), slices, wanted, static_cast<int>(scenario.most_until() / each));

@@ -27,8 +27,12 @@ double variation_of(const Jitter& jitter) {
 
 /// The widest of what is drawn, as a coefficient of variation.
 double variation_of(const Scenario& scenario) {
-  const Cluster& cluster = scenario.cluster;
-  return std::max({variation_of(scenario.speed.jitter), variation_of(cluster.link.jitter), cluster.latency_cv});
+  double widest = 0.0;
+  for (const Scenario* training : scenario.trainings()) {
+    const Cluster& cluster = training->cluster;
+    widest = std::max({widest, variation_of(training->speed.jitter), variation_of(cluster.link.jitter), cluster.latency_cv});
+  }
+  return widest;
 }
 
 /// Of the busiest links' use, in a step of so many messages of each worker: a link that all workers' messages cross changes with each of
@@ -177,7 +181,10 @@ void CostEstimate::see_paces() {
 }
 
 Cost CostEstimate::of(int measured) {
-  if (scenario_.jobs) return cost_of_jobs(scenario_, options_);
+  if (scenario_.jobs) {
+    fixed_.set_measured(measured);
+    return cost_of_jobs(fixed_, options_);
+  }
   const RunPlan its_plan = plan(measured);
   Cost cost = {its_plan.counts.steps, time_of(scenario_, its_plan), memory_of(its_plan), its_plan.has_actors()};
   if (scenario_.run) cost.time += time_of_long_run(fixed_, cost.time);
@@ -230,9 +237,8 @@ Cost CostEstimate::most() {
 }
 
 Cost CostEstimate::with_longest_window(Cost most) {
-  const bool may_go_on =
-      (scenario_.chooses_window || scenario_.until) && !scenario_.jobs && !scenario_.has_events() && variation_of(scenario_) == 0.0;
-  if (!may_go_on || plan(scenario_.measured).simulated == 1) return most;
+  const bool may_go_on = (scenario_.chooses_window || scenario_.until) && !scenario_.has_events() && variation_of(scenario_) == 0.0;
+  if (!may_go_on || (!scenario_.jobs && plan(scenario_.measured).simulated == 1)) return most;
   const Cost whole = of(std::max(lengths().most, scenario_.measured));
   most.steps = std::max(most.steps, repetitions * whole.steps);
   most.time = std::max(most.time, repetitions * whole.time);

@@ -141,8 +141,8 @@ PointResult simulate_jobs(const Point& point, const PointOptions& options) {
     const std::int64_t batch = parts[i].scenario.trace->batch;
     const Metrics together = measure(runs[i], batch);
     const Timeline by_itself = simulate({alone[i]}, parts[i].setup->network());
-    result.jobs.push_back(
-        {together.iteration, measure(by_itself.front(), batch).iteration, together.exposed_communication, together.throughput});
+    result.jobs.push_back({together.iteration, half_width_of(point.scenario, parts[i].scenario, runs[i], together.iteration),
+                           measure(by_itself.front(), batch).iteration, together.exposed_communication, together.throughput});
     result.workers_simulated += jobs[i].simulated();
   }
   result.details["shared_links"] = shared_links(runs, parts, sharing);

@@ -34,6 +34,15 @@ std::string advice_on_memory(const Scenario& scenario) {
 
 Bytes Limits::most_memory() const { return memory ? *memory : available_memory(); }
 
+Cost cost_within(const Limits& limits, CostEstimate& estimate, const Scenario& scenario) {
+  constexpr double most_off = 100.0;  // formulas
+  const Cost by_formulas = estimate.first();
+  const double steps = replicates_of(scenario) * by_formulas.steps;
+  if (steps < limits.steps / most_off || steps > most_off * limits.steps) return by_formulas;
+  estimate.see_paces();
+  return estimate.first();
+}
+
 std::string describe_excess(const Scenario& scenario, const Cost& cost, const Limits& limits) {
   const int replicates = replicates_of(scenario);
   if (const double steps = replicates * cost.steps; steps > limits.steps) {
@@ -50,6 +59,11 @@ std::string describe_excess(const Scenario& scenario, const Cost& cost, const Li
       "nodes{}{}, or allow it with --max-memory {:.0f}GB",
       cost.steps, scenario.cluster.workers(), format_bytes(cost.memory), format_bytes(most), advice_on_steps(scenario),
       advice_on_memory(scenario), std::ceil(1.5 * cost.memory.value / 1e9));
+}
+
+std::string describe_excess(const Scenario& scenario, const Limits& limits) {
+  CostEstimate estimate(scenario);
+  return describe_excess(scenario, cost_within(limits, estimate, scenario), limits);
 }
 
 int count_fitting(std::vector<Bytes> simulations, int parallel, Bytes memory) {

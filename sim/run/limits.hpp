@@ -21,8 +21,13 @@ struct Limits {
   Bytes most_memory() const;
 };
 
+/// What the first simulation of a point takes. A short simulation tells the paces of workers where formulas come near to the limits.
+Cost cost_within(const Limits& limits, CostEstimate& estimate, const Scenario& scenario);
+
 /// Why a point is not to be begun, and which options (of simctl) would allow it; empty where it is within the limits.
 std::string describe_excess(const Scenario& scenario, const Cost& cost, const Limits& limits);
+/// Of a point that is simulated once.
+std::string describe_excess(const Scenario& scenario, const Limits& limits);
 
 /// How many of those simulations, at most `parallel`, fit in `memory` at a time, whichever they are; at least one.
 int count_fitting(std::vector<Bytes> simulations, int parallel, Bytes memory);

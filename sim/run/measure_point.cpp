@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -129,6 +130,17 @@ std::vector<std::string> hosts_of(int workers, const Setup& setup) {
 
 }  // namespace
 
+std::optional<double> half_width_of(const Scenario& whole, const Scenario& training, const JobTimeline& run, Seconds iteration) {
+  const Pace& pace = training.schedule.pace;
+  int iterations = training.measured;
+  if (pace.steps_per_round == 0) iterations = std::max(iterations, static_cast<int>((run.window.close - run.window.open) / iteration));
+  const auto half = relative_half_width(run, iterations / pace.cycle, events_of(training.speed));
+  if (training.is_sample()) return half;
+  constexpr double noticeable = 1e-5;
+  const bool differs = half && *half > noticeable && !whole.has_events();
+  return differs ? half : std::nullopt;
+}
+
 PointResult measure_point(const Point& point, Setup& setup, const Job& job, const JobTimeline& run, const RunPlan& plan) {
   const PointOptions& options = setup.options();
   PointResult result;
@@ -137,8 +149,7 @@ PointResult measure_point(const Point& point, Setup& setup, const Job& job, cons
   result.workers_simulated = static_cast<int>(run.steps.size());
   const Scenario& scenario = point.scenario;
   result.measured_iterations = scenario.measured;
-  const auto half = relative_half_width(run, scenario.measured / scenario.schedule.pace.cycle, events_of(scenario.speed));
-  if (scenario.is_sample() || (half && *half > 0.0 && !scenario.jobs && !scenario.has_events())) result.iteration_half = half;
+  result.iteration_half = half_width_of(scenario, scenario, run, result.metrics.iteration);
   result.details = details_of(setup, run);
   if (Json bound = latency_bound(setup, result.metrics); !bound.is_null()) result.details["latency_bound"] = std::move(bound);
   constexpr std::size_t most_links = 10;

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <optional>
+
 #include "engine/simulate.hpp"
 #include "run/point_result.hpp"
 #include "run/run_plan.hpp"
@@ -12,5 +14,9 @@ namespace syncopate {
 /// What a point's run gives, with the files that its setup's options want. `job`: of that setup. Throws SimulationError where a figure is
 /// no number.
 PointResult measure_point(const Point& point, Setup& setup, const Job& job, const JobTimeline& run, const RunPlan& plan);
+
+/// Half of the 95% interval of a training's mean iteration, as a share of it: empty if every cycle is like the last (to 1e-5), or too
+/// little was measured. `whole`: the scenario of all trainings.
+std::optional<double> half_width_of(const Scenario& whole, const Scenario& training, const JobTimeline& run, Seconds iteration);
 
 }  // namespace syncopate

@@ -20,7 +20,9 @@ constexpr Seconds affordable(1.0);
 
 WindowLengths window_lengths(const Scenario& scenario, const std::function<Seconds()>& each) {
   const int cycle = scenario.schedule.pace.cycle;
-  const int slices = enough_slices * cycle;
+  int longest_cycle = cycle;
+  for (const Scenario* training : scenario.trainings()) longest_cycle = std::max(longest_cycle, training->schedule.pace.cycle);
+  const int slices = enough_slices * longest_cycle;
   if (scenario.until) {
     const int most = scenario.most_until();
     return {scenario.measured, std::min(most, slices), most, *scenario.until};

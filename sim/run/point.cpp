@@ -59,6 +59,18 @@ PointResult simulate_once(const Point& point, const PointOptions& options) {
   return result;
 }
 
+/// Of the training that is known least, of those that differ from cycle to cycle; 0 if there is none, empty if one is not known at all.
+std::optional<double> widest_half(const Scenario& scenario, const PointResult& result) {
+  const std::vector<const Scenario*> trainings = scenario.trainings();
+  double widest = 0.0;
+  for (std::size_t i = 0; i < trainings.size(); ++i) {
+    const std::optional<double>& half = scenario.jobs ? result.jobs[i].iteration_half : result.iteration_half;
+    if (!half && trainings[i]->is_sample()) return std::nullopt;
+    widest = std::max(widest, half.value_or(0.0));
+  }
+  return widest;
+}
+
 /// Measures more and more until the mean is known as well as the scenario wants, or more cannot be had.
 PointResult simulate_until(const Point& point, const PointOptions& options, const std::optional<WindowLengths>& known_lengths) {
   constexpr double least_growth = 2.0;
@@ -68,44 +80,48 @@ PointResult simulate_until(const Point& point, const PointOptions& options, cons
   const double wanted = lengths.half_width;
   const int cycle = point.scenario.schedule.pace.cycle;
   Point longer = point;
-  int& measured = longer.scenario.measured;
-  measured = lengths.first;
-  longer.scenario.chooses_window = false;
-  PointResult result = simulate_once(longer, options.without_files());
+  PointResult result;
+  std::optional<double> half;
+  const auto simulate_iterations = [&](int iterations) {
+    longer.scenario.set_measured(iterations);
+    result = simulate_once(longer, options.without_files());
+    half = widest_half(longer.scenario, result);
+  };
+  simulate_iterations(lengths.first);
   const Json note = point.scenario.fidelity ? Json() : result.details.value("fidelity_note", Json());
   longer.scenario.fidelity = result.fidelity;  // whatever more iterations would have `auto` choose
-  const auto is_enough = [&] { return result.iteration_half && *result.iteration_half <= wanted && measured >= lengths.fewest; };
+  const auto is_enough = [&] { return half && *half <= wanted && result.measured_iterations >= lengths.fewest; };
   CostEstimate estimate(longer.scenario, {.shortcuts = options.shortcuts, .dataflow = options.dataflow});
   std::string why_not = "no more are simulated";
-  while (!is_enough() && measured < lengths.most) {
-    const double needed = result.iteration_half ? std::pow(*result.iteration_half / wanted, 2) : most_growth;
-    const double most = std::min<double>(lengths.most, options.most_steps / point.scenario.cluster.workers());
+  while (!is_enough() && result.measured_iterations < lengths.most) {
+    const int measured = result.measured_iterations;
+    const double needed = half ? std::pow(*half / wanted, 2) : most_growth;
+    const double most = std::min<double>(lengths.most, options.most_steps / point.scenario.all_workers());
     if (most < measured + cycle) {
       if (most < lengths.most) why_not = "more are over the limit of --max-steps";
       break;
     }
-    const double next = std::ceil(measured * std::clamp(needed, least_growth, most_growth));
-    measured = static_cast<int>(whole_cycles(static_cast<int>(std::min(most, std::max<double>(next, lengths.fewest))), cycle));
-    const Bytes memory = while_it_grows * estimate.of(measured).memory;
+    const double next = std::max<double>(std::ceil(measured * std::clamp(needed, least_growth, most_growth)), lengths.fewest);
+    const auto more = static_cast<int>(whole_cycles(static_cast<int>(std::min(most, next)), cycle));
+    const Bytes memory = while_it_grows * estimate.of(more).memory;
     if (const Bytes left = std::min(available_memory(), available_addresses()); memory > left) {
-      why_not = fmt::format("{} take about {} of memory, of which {} are left", measured, format_bytes(memory), format_bytes(left));
-      measured = result.measured_iterations;
+      why_not = fmt::format("{} take about {} of memory, of which {} are left", more, format_bytes(memory), format_bytes(left));
       break;
     }
     try {
-      result = simulate_once(longer, options.without_files());
+      simulate_iterations(more);
     } catch (const SimulationError& error) {
       why_not = fmt::format("more fail: {}", error.what());
-      measured = result.measured_iterations;
       break;
     }
   }
   if (point.scenario.until && !is_enough()) {
-    result.details["until_missed"] = result.iteration_half ? Json(*result.iteration_half) : Json();
+    result.details["until_missed"] = half ? Json(*half) : Json();
     result.details["until_missed_because"] = why_not;
   }
   if (!note.is_null()) result.details["fidelity_note"] = note;
   if (!options.leaves_files()) return result;
+  longer.scenario.set_measured(result.measured_iterations);
   PointResult shown = simulate_once(longer, options);
   shown.details.update(result.details);
   return shown;
@@ -119,8 +135,8 @@ PointResult simulate_as_given(const Point& point, const PointOptions& options, c
   const Scenario& scenario = point.scenario;
   if (scenario.measures_until()) return simulate_until(point, options, lengths);
   PointResult result = simulate_once(point, options);
-  const bool may_go_on = !scenario.jobs && !scenario.has_events() && (scenario.chooses_window || scenario.until);
-  if (scenario.is_sample() || !result.iteration_half || !may_go_on) return result;
+  const bool may_go_on = !scenario.has_events() && (scenario.chooses_window || scenario.until);
+  if (scenario.is_sample() || widest_half(scenario, result) == 0.0 || !may_go_on) return result;
   return simulate_until(point, with_first_iterations(scenario, options), lengths);
 }
 
@@ -238,7 +254,7 @@ void simulate_points(const std::vector<const Point*>& points, int jobs, const st
     }
     const PointOptions point_options = options_of(i);
     CostEstimate estimate(point.scenario, point_options);
-    const Cost cost = estimate.first();
+    const Cost cost = cost_within(limits, estimate, point.scenario);
     refused[at(i)] = describe_excess(point.scenario, cost, limits);
     if (!refused[at(i)].empty()) {
       done(i, {.ok = false, .result = {}, .error = refused[at(i)], .code = ExitCode::simulation_failed});

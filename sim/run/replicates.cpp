@@ -46,8 +46,13 @@ PointResult mean_of(std::span<const PointResult> replicates) {
   result.iteration_half = half_width(seconds) / result.metrics.iteration.value;
   for (std::size_t job = 0; job < result.jobs.size(); ++job) {
     std::vector<JobFigures> figures;
-    for (const PointResult& replicate : replicates) figures.push_back(replicate.jobs[job]);
+    std::vector<double> iterations;
+    for (const PointResult& replicate : replicates) {
+      figures.push_back(replicate.jobs[job]);
+      iterations.push_back(replicate.jobs[job].iteration.value);
+    }
     result.jobs[job] = mean_of(figures);
+    result.jobs[job].iteration_half = half_width(iterations) / result.jobs[job].iteration.value;
   }
   keep_until_missed(replicates, result.details);
   return result;

@@ -214,12 +214,14 @@ std::string Sharding::note_on(const StepProfile& profile) const {
 }
 
 double Sharding::posts(const StepProfile& profile) const {
-  const std::size_t count = units(profile).size();
-  double gathers = stage < 3 ? 1.0 / accumulated : 1.0;
-  if (stage == 3 && reshard_after_forward)
-    gathers += (static_cast<double>(count) - (reshard_last ? 0.0 : 1.0)) / static_cast<double>(count);
+  const auto count = static_cast<double>(units(profile).size());
+  const double for_backward = !frees_units() ? 0.0 : (count - (reshard_last ? 0.0 : 1.0)) / count;
+  return posts(profile, 1.0 + for_backward);
+}
+
+double Sharding::posts(const StepProfile& profile, double gathers) const {
   const double sends = (sharders > 1 ? 1.0 : 0.0) + (replicas > 1 ? 1.0 : 0.0);
-  return static_cast<double>(count) * ((sharders > 1 ? gathers : 0.0) + sends / accumulated);
+  return static_cast<double>(units(profile).size()) * ((sharders > 1 ? gathers : 0.0) + sends / accumulated);
 }
 
 class Sharding::Rank {

@@ -31,6 +31,9 @@ struct Zero : Sharding {
     const double share = 1.0 / sharders;
     return kept(gathers_units() ? share : 1.0, stage >= 2 ? share : 1.0);
   }
+  double posts(const StepProfile& profile) const {
+    return gathers_units() ? Sharding::posts(profile) : Sharding::posts(profile, 1.0 / accumulated);
+  }
   Program program(const ScheduleInput& input) const {
     return gathers_units() ? program_that_gathers(input) : program_that_keeps(input, gated);
   }

@@ -80,7 +80,7 @@ class Explanation {
   void draw() const {
     try {
       const Point& point = chosen("--point", options_.point);
-      if (const std::string excess = describe_excess(point.scenario, estimate_cost(point.scenario), limits_); !excess.empty())
+      if (const std::string excess = describe_excess(point.scenario, limits_); !excess.empty())
         throw SimulationError(fmt::format("point {}: {}", point.index, excess));
       print_data(draw_use(point));
     } catch (const SimulationError& error) {

@@ -161,8 +161,7 @@ void export_point(const ExportOptions& options) {
   };
   const Limits limits = read_limits(options.limits);
   if (!point.scenario.jobs) {
-    if (const std::string excess = describe_excess(point.scenario, estimate_cost(point.scenario), limits); !excess.empty())
-      fail(excess, ExitCode::simulation_failed);
+    if (const std::string excess = describe_excess(point.scenario, limits); !excess.empty()) fail(excess, ExitCode::simulation_failed);
   }
   const InterruptionWatch watch;
   const NewFolder folder(options.folder);

@@ -131,8 +131,12 @@ std::string point_by_point(const std::vector<Row>& rows) {
 std::string job_by_job(const std::vector<Row>& rows) {
   std::vector<Cells> table(1);
   for (const auto& [pointer, value] : rows.front().sweep) table.front().emplace_back(pointer);
-  const Cells titles = {"job", "schedule", "nodes", "iteration", "alone", "slowdown", "Jain", "busiest shared link"};
-  table.front().insert(table.front().end(), titles.begin(), titles.end());
+  const auto is_known = [](const JobRow& job) { return job.iteration_half.has_value(); };
+  const bool uncertain =
+      std::any_of(rows.begin(), rows.end(), [&](const Row& row) { return std::any_of(row.jobs.begin(), row.jobs.end(), is_known); });
+  table.front().insert(table.front().end(), {"job", "schedule", "nodes", "iteration"});
+  if (uncertain) table.front().emplace_back("+- (95%)");
+  table.front().insert(table.front().end(), {"alone", "slowdown", "Jain", "busiest shared link"});
   for (const Row& row : rows) {
     const Json links = row.details.value("shared_links", Json::array());
     const std::string busiest =
@@ -140,15 +144,14 @@ std::string job_by_job(const std::vector<Row>& rows) {
     for (const JobRow& job : row.jobs) {
       Cells line;
       for (const auto& [pointer, value] : row.sweep) line.emplace_back(value_label(value));
-      const Cells figures = {
-          job.name, job.schedule, format_ranges(job.nodes), job.iteration, job.alone, rounded(job.slowdown(), 4), rounded(row.jain(), 4),
-          busiest};
-      line.insert(line.end(), figures.begin(), figures.end());
+      line.insert(line.end(), {job.name, job.schedule, format_ranges(job.nodes), job.iteration});
+      if (uncertain) line.emplace_back(job.iteration_half ? percent(*job.iteration_half) : "");
+      line.insert(line.end(), {job.alone, rounded(job.slowdown(), 4), rounded(row.jain(), 4), busiest});
       table.push_back(line);
     }
   }
-  return format_table(table,
-                      {.expendable = {"busiest shared link", "schedule", "nodes"}, .elsewhere = "results.json has all of it (-o DIR)"});
+  return format_table(
+      table, {.expendable = {"busiest shared link", "schedule", "nodes", "+- (95%)"}, .elsewhere = "results.json has all of it (-o DIR)"});
 }
 
 /// The swept key whose values become columns: the schedule, else the collective, else the last one.

@@ -118,6 +118,32 @@ class Sharing(Jobs):
         self.check(jobs, 2 * [(ring(10 * MB, 2),) * 2])
 
 
+class Windows(Jobs):
+    """How long is measured, if the file does not say."""
+    PAIR = [{"nodes": "0-3"}, {"nodes": "2-5", "trace": one_tensor(0.0137, 5 * MB)}]
+
+    def test_jobs_that_meet_anew_in_each_iteration_are_measured_until_their_means_are_known(self):
+        """Of ten iterations the second job's mean is 2% off."""
+        long = self.run_jobs(self.PAIR, iterations={"measured": 2000})
+        ten = self.run_jobs(self.PAIR, iterations={"measured": 10})
+        jobs = self.run_jobs(self.PAIR, iterations={})
+        self.assertGreater(self.points[0]["measured_iterations"], 10)
+        for one, other in zip(jobs, long):
+            self.assertLessEqual(one["iteration_half"], 0.005)
+            self.assertAlmostEqual(one["iteration_s"] / other["iteration_s"], 1.0, delta=0.005)
+        self.assertGreater(max(abs(one["iteration_s"] / other["iteration_s"] - 1.0) for one, other in zip(ten, long)), 0.01)
+
+    def test_jobs_that_do_not_meet_keep_ten(self):
+        jobs = self.run_jobs([{"nodes": "0-3"}, {"nodes": "4-7"}], iterations={})
+        self.assertEqual((self.points[0]["measured_iterations"], [job["iteration_half"] for job in jobs]), (10, [None, None]))
+
+    def test_until(self):
+        changes = {"workers": {"jitter": {"distribution": "lognormal", "cv": 0.3}}, "iterations": {"measured": 5, "until": 0.02}}
+        jobs = self.run_jobs(self.PAIR, **changes)
+        self.assertTrue(all(0.0 < job["iteration_half"] <= 0.02 for job in jobs), jobs)
+        self.assertAlmostEqual(self.points[0]["iteration_high_s"] / self.points[0]["iteration_s"] - 1.0, jobs[0]["iteration_half"], delta=1e-12)
+
+
 class Alone(Jobs):
     def test_one_job_is_the_scenario_without_jobs(self):
         for schedule in ({"name": "wfbp"}, {"name": "ps-sgd", "servers": 2}, {"name": "dts", "delay": 2, "period": 2}, {"name": "asgd", "servers": 1, "colocated": True},

@@ -117,6 +117,17 @@ class Refusals(Case):
                 self.assertEqual(done.returncode, 4, done.stderr)
                 self.assertRegex(done.stderr, rf"gradient steps would have to be simulated, over the limit of 1e\+07; .*or {advice}")
 
+    def test_steps_are_counted_where_a_limit_is_near(self):
+        """Of ad-psgd, those whose averages take a second hold nobody up: the others do hundreds of steps, of which formulas know nothing."""
+        content = scenario(cluster=cluster(link={"bandwidth": 1e9, "latency": 1.0}), schedule={"name": "ad-psgd"}, iterations={"warmup": 2, "measured": 10})
+        self.write("scenario.json", content)
+        for command in (["run", "scenario.json"], ["explain", "scenario.json"],
+                        ["solve", "scenario.json", "--for", "/cluster/nodes", "--from", "4", "--to", "5", "--until", "efficiency > 0.9"]):
+            with self.subTest(command[0]):
+                done = self.simctl(*command, "--max-steps", "1000")
+                self.assertEqual(done.returncode, 4, done.stdout)
+                self.assertIn("about 1.1e+03 gradient steps would have to be simulated, over the limit of 1e+03", done.stderr + done.stdout)
+
     def test_what_is_refused_costs_no_other_point(self):
         done = self.run_scenario(ENDLESS | {"sweep": {"/workers/events/0/for_s": [1, 1e9, 2]}})
         self.assertEqual(done.returncode, 4)

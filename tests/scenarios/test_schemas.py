@@ -43,7 +43,7 @@ BEYOND_A_SCHEMA = [
     "also sets the length of the run", "the length of the run is missing", "the failure rate is missing", "no kind of the domain", "training cannot stall for longer", "would begin before the previous one",
     "the best interval depends on \"failures\"", "the length of an epoch is missing", "/run/policy/min_nodes: (expected an integer <= |up to )", "the cluster has (no )?regions", "has no switches", "has required parameters", "on regions it would matter",
     # what jobs may say together
-    "every job has its own", "two jobs are named", "jobs share links", "jobs are measured together", "a job has only some", "is for a single training",
+    "every job has its own", "two jobs are named", "jobs share links", "a job has only some", "is for a single training",
     # what advice's schedules say besides their names, and what is said of them
     "^/schedules/", "is not among the \"schedules\"",
 ]

@@ -69,11 +69,11 @@ class Window(Case):
         self.assertGreater(until["measured_iterations"], 10)
         self.assertLess(until["iteration_high_s"], 1.002 * until["iteration_s"])
 
-    def test_jobs_keep_their_window(self):
+    def test_jobs_that_hold_each_other_up_are_measured_until_their_means_are_known(self):
         jobs = [{"name": "ours", "nodes": "0-3"}, {"name": "theirs", "nodes": "0-3", "schedule": {"name": "s-sgd"}}]
-        point = self.one(undecided(jobs=jobs, workers=SLOW_RANK))
-        self.assertEqual(point["measured_iterations"], 10)
-        self.assertIsNone(point["iteration_low_s"])
+        content = undecided(jobs=jobs, workers=SLOW_RANK)
+        self.assertGreater(self.one(content)["measured_iterations"], 10)
+        self.assert_holds(content)
 
     def test_random_points_name_no_winner_that_a_longer_run_contradicts(self):
         for seed in range(60 if SLOW else 8):
