@@ -44,7 +44,8 @@ CollectiveCosts::CollectiveCosts(const Cluster& cluster, const AllReduce& all_re
       algorithm_(*all_reduce.algorithm),
       nodes_(static_cast<int>(layout.nodes.size())),
       ranks_on_node_(layout.ranks_per_node),
-      by_fit_(cluster.is_fitted() && (nodes_ > 1 || cluster.nodes == 1)) {
+      by_fit_(cluster.is_fitted() && (nodes_ > 1 || cluster.nodes == 1)),
+      in_network_(all_reduce.in_network) {
   for (const Operation operation : {Operation::all_reduce, Operation::reduce_scatter, Operation::all_gather, Operation::broadcast}) {
     if (by_fit_ && (operation == Operation::all_reduce || knows_cost(cluster, operation))) {
       const int ranks = nodes_ * ranks_on_node_;
@@ -74,6 +75,8 @@ CostLine CollectiveCosts::within_nodes(Operation operation) const {
 }
 
 CostLine CollectiveCosts::line(Operation operation, const Algorithm& algorithm) const {
+  if (in_network_ && nodes_ == 1)
+    return cost_line(algorithm.form(operation), ranks_on_node_, link_cost(cluster_.intra_node, cluster_.reduce));
   return within_nodes(operation) + cost_line(algorithm.form(operation), nodes_, link_cost(cluster_.link, cluster_.reduce));
 }
 

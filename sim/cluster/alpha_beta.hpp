@@ -51,6 +51,7 @@ class CollectiveCosts {
   int nodes_;
   int ranks_on_node_;
   bool by_fit_;
+  bool in_network_;
   struct Curves {
     CostCurve alone;
     CostCurve queued;

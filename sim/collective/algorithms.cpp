@@ -81,6 +81,18 @@ constexpr std::array algorithm_table = {
         "double-binary-tree costs what the MG-WFBP paper says; its bandwidth term is below the bound 2(N-1)/N beta of any all-reduce"},
 };
 
+/// Every rank sends all bytes once, while it gets the sum. It has no plan, as the switches are no ranks.
+constexpr Algorithm switches = {"in-network",
+                                "switches add up: every rank sends its bytes once, and gets the sum",
+                                {always_1, always_1, 1.0, 0.0},
+                                algorithm_table.front().reduce_scatter,
+                                algorithm_table.front().all_gather,
+                                algorithm_table.front().broadcast,
+                                nullptr,
+                                false,
+                                false,
+                                ""};
+
 constexpr std::string_view two_level = "two-level";
 constexpr std::string_view region_by_region = "by-region";
 constexpr std::string_view automatic = "auto";
@@ -95,15 +107,16 @@ std::vector<AllReduce> candidates() {
   return all;
 }
 
-/// The name of an algorithm, or "two-level", "by-region" or "auto".
+/// The name of an algorithm, or "two-level", "by-region", "in-network" or "auto".
 void read_name(const Field& name, AllReduce& all_reduce) {
   all_reduce.two_level = name.json() == two_level;
   all_reduce.by_region = name.json() == region_by_region;
+  if (name.json() == switches.name) all_reduce = in_network_all_reduce();
   if (name.json() == automatic) all_reduce.candidates = candidates();
-  if (!all_reduce.two_level && !all_reduce.by_region && all_reduce.candidates.empty()) {
+  if (!all_reduce.two_level && !all_reduce.by_region && !all_reduce.in_network && all_reduce.candidates.empty()) {
     std::vector<std::string> names;
     for (const Algorithm& row : algorithms()) names.emplace_back(row.name);
-    names.insert(names.end(), {std::string(two_level), std::string(region_by_region), std::string(automatic)});
+    names.insert(names.end(), {std::string(two_level), std::string(region_by_region), std::string(switches.name), std::string(automatic)});
     choose_name(name, names);
     all_reduce.algorithm = &choose(name, algorithms());
   }
@@ -169,6 +182,8 @@ const Algorithm& ring() { return algorithm_table.front(); }
 AllReduce default_all_reduce() { return {.algorithm = &ring(), .name = std::string(ring().name)}; }
 
 AllReduce automatic_all_reduce() { return {.algorithm = &ring(), .name = std::string(automatic), .candidates = candidates()}; }
+
+AllReduce in_network_all_reduce() { return {.algorithm = &switches, .name = std::string(switches.name), .in_network = true}; }
 
 AllReduce ring_across_gpus() { return {.algorithm = &ring(), .name = fmt::format("{} across gpus", ring().name), .across_gpus = true}; }
 

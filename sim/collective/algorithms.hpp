@@ -37,6 +37,7 @@ struct AllReduce {
   bool by_region = false;                      ///< first within each region, then among regions; other operations use `algorithm`
   const Algorithm* between_regions = nullptr;  ///< if by_region: the algorithm among regions
   bool across_gpus = false;                    ///< one level over all ranks, without regard to nodes
+  bool in_network = false;                     ///< switches add up, between nodes or within one: no messages between ranks, a closed form
   Bytes chunk{};                               ///< > 0: chunk size of a pipeline
   /// "auto": those of which each collective uses the fastest for its bytes; empty: this one.
   std::vector<AllReduce> candidates{};
@@ -55,6 +56,10 @@ const Algorithm& ring();
 ///
 /// `ring` with `across`: one ring over all GPUs.
 ///
+/// `in-network`: switches add up, and send the sum to all. R. Graham et al., "Scalable hierarchical aggregation protocol (SHArP): a
+/// hardware architecture for efficient data reduction", COMHPC'16; within a node: NVLink SHARP (NVLS). Other operations take what a ring
+/// takes.
+///
 /// `auto`: the fastest of ring, halving-doubling and recursive-doubling for each collective's bytes, `candidates`. A double tree is not
 /// among them: its closed form is below what any all-reduce can reach.
 AllReduce read_all_reduce(const Field& field);
@@ -62,6 +67,7 @@ AllReduce read_all_reduce(const Field& field);
 AllReduce default_all_reduce();
 AllReduce ring_across_gpus();
 AllReduce automatic_all_reduce();
+AllReduce in_network_all_reduce();
 
 /// Nodes with equally many ranks, in the order of the ranks.
 struct NodeGroups {

@@ -167,7 +167,8 @@ void require_feasible_by_message(const Setup& setup, const Load& load, By by) {
 RunPlan choose_unasked(Setup& setup, By by) {
   const Scenario& scenario = setup.scenario();
   const Traffic& traffic = scenario.schedule.traffic;
-  if (traffic.has_collectives() && scenario.cluster.is_fitted()) return {.fidelity = Fidelity::alpha_beta};
+  if (traffic.has_collectives() && (scenario.cluster.is_fitted() || scenario.all_reduce.in_network))
+    return {.fidelity = Fidelity::alpha_beta};
   const bool shared = can_share(setup);
   if (traffic.has_partial_collectives()) {
     return {.fidelity = Fidelity::per_message,

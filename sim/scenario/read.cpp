@@ -47,6 +47,22 @@ Field partial_field(const Field& schedule) {
   return {schedule.document(), fmt::format("{}/{}", schedule.pointer(), name), schedule.json().at(name)};
 }
 
+/// Throws InputError where switches cannot add up.
+void check_in_network(const Scenario& scenario, const std::optional<Field>& fidelity, const Field& all_reduce) {
+  const Cluster& cluster = scenario.cluster;
+  const char* const why = cluster.regions       ? R"(the cluster's regions have no switches in common; use "by-region")"
+                          : cluster.platform    ? R"(it has a closed form, which knows no routes of a platform; use "ring")"
+                          : cluster.is_fitted() ? R"(the cluster's "fit" measures another all-reduce; leave "fit" out, or use "ring")"
+                          : cluster.changes_with_time() ? R"(it has a closed form, in which links do not change with time; use "ring")"
+                          : cluster.protocol != Protocol()
+                              ? R"(it has no messages, for which the cluster's "protocol" is; leave one of them out)"
+                              : nullptr;
+  if (why != nullptr) all_reduce.fail_because(fmt::format(R"("{}": {})", scenario.all_reduce.name, why));
+  if (scenario.fidelity.value_or(Fidelity::alpha_beta) == Fidelity::alpha_beta) return;
+  fidelity->fail_because(fmt::format(R"(an all-reduce "{}" has a closed form, and no messages between ranks; use "alpha-beta" or "auto")",
+                                     scenario.all_reduce.name));
+}
+
 /// Throws InputError if the fidelity does not support the scenario.
 void check_fidelity(const Scenario& scenario, const std::optional<Field>& field, const std::optional<Field>& all_reduce,
                     const Field& schedule) {
@@ -67,6 +83,7 @@ void check_fidelity(const Scenario& scenario, const std::optional<Field>& field,
   if (scenario.all_reduce.by_region && cluster.is_fitted()) {
     all_reduce->fail_because("the cluster's fit is of an all-reduce over all nodes; leave out \"fit\", or use \"ring\"");
   }
+  if (scenario.all_reduce.in_network && scenario.schedule.traffic.has_collectives()) check_in_network(scenario, field, *all_reduce);
   const bool has_protocol = cluster.protocol != Protocol() && scenario.schedule.traffic.has_collectives() && cluster.nodes > 1;
   const bool goes_inside = scenario.all_reduce.across_gpus && cluster.gpus_per_node > 1 && scenario.schedule.traffic.ranks == RankKind::gpu;
   if (has_protocol && goes_inside) {

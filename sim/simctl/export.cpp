@@ -126,6 +126,11 @@ std::string write_export(const Scenario& scenario, const std::string& format, co
   if (as_messages && scenario.cluster.is_fitted())
     throw SimulationError(
         "the cluster is a measured line (\"fit\"), which has no messages; export with --to chakra, or use a cluster with links");
+  if (as_messages && scenario.all_reduce.in_network && scenario.schedule.traffic.has_collectives()) {
+    throw SimulationError(
+        fmt::format(R"("{}" all-reduces have no messages between ranks; export with --to chakra, or use another "all_reduce")",
+                    scenario.all_reduce.name));
+  }
   const Iteration iteration = simulate_iteration(setup, !as_messages);
   std::size_t files = 0;
   const WriteFile write = [&](const std::string& name, std::string_view text) {

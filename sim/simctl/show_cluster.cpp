@@ -70,7 +70,7 @@ class MessageTimes {
   Network network_;
 };
 
-/// All algorithms, and the ring across all GPUs where that differs from the ring across nodes.
+/// All algorithms, the ring across all GPUs where that differs from the ring across nodes, and sums in switches where there can be any.
 std::vector<AllReduce> all_reduces(const Cluster& cluster) {
   std::vector<AllReduce> list;
   for (const Algorithm& algorithm : algorithms()) {
@@ -78,6 +78,8 @@ std::vector<AllReduce> all_reduces(const Cluster& cluster) {
     if (&algorithm == &ring() && cluster.gpus_per_node > 1 && !cluster.is_fitted() && cluster.protocol == Protocol())
       list.push_back(ring_across_gpus());
   }
+  if (!cluster.is_fitted() && !cluster.regions && !cluster.platform && cluster.protocol == Protocol())
+    list.push_back(in_network_all_reduce());
   return list;
 }
 
@@ -127,7 +129,7 @@ void print_cluster(const Document& document) {
     const CollectiveCosts costs(cluster, all_reduce, Communicator(cluster.workers()), cluster.gpus_per_node, order);
     Cells row = {all_reduce.name, costs.curve(Operation::all_reduce, sizes.back()).tangent(sizes.front()).a};
     for (const Bytes size : sizes) row.emplace_back(costs(Operation::all_reduce, size).total());
-    if (planned) row.emplace_back(messages.of(all_reduce));
+    if (planned) row.emplace_back(all_reduce.in_network ? Cell("-") : Cell(messages.of(all_reduce)));
     table.push_back(row);
   }
   display("\nall-reduce over {} workers, alpha-beta{}:\n{}", cluster.workers(),

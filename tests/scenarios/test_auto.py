@@ -86,5 +86,55 @@ class Auto(Case):
             self.assertIn(message, done.stderr)
 
 
+class InNetwork(Case):
+    """Sums in switches: a latency, and the bytes once."""
+    INSIDE = {"bandwidth": "100GBps", "latency": "2us"}
+
+    def exposed(self, size, schedule="sync-easgd", **more):
+        self.write("trace.json", of_sizes(size))
+        content = scenario(cluster=cluster(**more), schedule={"name": schedule}, all_reduce="in-network")
+        point = self.point(content)
+        self.assertEqual(point["fidelity"], "alpha-beta")
+        return point["exposed_communication_s"]
+
+    def test_one_latency_and_the_bytes_once_whatever_the_number_of_nodes(self):
+        link = {"bandwidth": "10Gbps", "latency": "50us"}
+        for nodes in (2, 3, 64, 1000):
+            for size in (100, 30_000_000):
+                self.assertAlmostEqual(self.exposed(size, nodes=nodes, link=link, reduce_s_per_B=1e-9), 50e-6 + 0.8e-9 * size, delta=1e-12)
+
+    def test_several_gpus_add_up_round_a_ring_and_a_single_node_in_its_own_switch(self):
+        link = {"bandwidth": "10Gbps", "latency": "50us"}
+        inside = 2 * 3 * 2e-6 + 2 * 0.75 * 1e-11 * 1e7 + 0.75 * 1e-9 * 1e7
+        gpus = {"gpus_per_node": 4, "intra_node": self.INSIDE, "link": link, "reduce_s_per_B": 1e-9}
+        self.assertAlmostEqual(self.exposed(10_000_000, nodes=3, **gpus), inside + 50e-6 + 0.8e-9 * 1e7, delta=1e-12)
+        self.assertAlmostEqual(self.exposed(10_000_000, nodes=1, **gpus), 2e-6 + 1e-11 * 1e7, delta=1e-12)
+
+    def test_it_is_a_ring_of_two_nodes_with_half_of_the_latency(self):
+        """2 alpha + M beta: so is every schedule of all-reduces."""
+        schedules = [{"name": name} for name in ("s-sgd", "wfbp", "mg-wfbp", "mg-wfbp-optimal", "fusion", "sync-easgd")]
+        schedules += [{"name": "dts", "delay": 2}, {"name": "sasgd", "interval": 3}, {"name": "local-sgd", "interval": 2}, {"name": "lasgd", "tau_max": 2}]
+        times = []
+        for all_reduce, latency in (("in-network", 100e-6), ("ring", 50e-6)):
+            self.write("trace.json", of_sizes(3000, 40_000, 2_000_000, 900))
+            content = scenario(cluster=cluster(nodes=2, link={"bandwidth": "10Gbps", "latency": latency}), all_reduce=all_reduce, fidelity="alpha-beta",
+                               workers={"jitter": {"distribution": "lognormal", "cv": 0.2}}, sweep={"/schedule": schedules})
+            times.append([point["iteration_s"] for point in self.results(content)["points"]])
+        for one, other, schedule in zip(*times, schedules, strict=True):
+            self.assertAlmostEqual(one / other, 1, delta=1e-9, msg=schedule)
+
+    def test_other_operations_are_those_of_a_ring(self):
+        self.write("trace.json", of_sizes(3_000_000, 40_000))
+        times = [self.point(scenario(cluster=cluster(nodes=8), schedule={"name": "fsdp"}, all_reduce=name, fidelity="alpha-beta"))["iteration_s"] for name in ("in-network", "ring")]
+        self.assertAlmostEqual(times[0] / times[1], 1, delta=1e-12)
+
+    def test_an_export_of_messages_is_refused(self):
+        self.write("scenario.json", scenario(all_reduce="in-network", schedule={"name": "wfbp"}))
+        done = self.simctl("export", "scenario.json", "--to", "goal", "-o", "goal")
+        self.assertEqual(done.returncode, 4)
+        self.assertIn('"in-network" all-reduces have no messages between ranks; export with --to chakra', done.stderr)
+        self.assertEqual(self.simctl("export", "scenario.json", "--to", "chakra", "-o", "chakra").returncode, 0)
+
+
 if __name__ == "__main__":
     unittest.main()
