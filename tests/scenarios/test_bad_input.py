@@ -49,7 +49,7 @@ class BadScenario(Case):
              "/schedule: its pattern repeats every 99990000 steps, so warm-up and measured steps are multiples of this: 99990000 steps are more than 10000000; use parameters with a smaller common multiple"),
             (scenario(schedule={"name": "fusion", "bucket": 0}),
              '/schedule/bucket: expected a whole number of bytes from 1 to 1e15 or a string such as "25MB" or "1MiB", got 0'),
-            (scenario(all_reduce="rings"), f'/all_reduce: expected one of {COLLECTIVES}, two-level, by-region, auto, got "rings"; did you mean "ring"?'),
+            (scenario(all_reduce="rings"), f'/all_reduce: expected one of {COLLECTIVES}, two-level, by-region, in-network, auto, got "rings"; did you mean "ring"?'),
             (scenario(all_reduce={"name": "ring", "chunk": 4}),
              '/all_reduce/chunk: ring has nothing to pipeline; leave "chunk" out, or use a tree, two-level or by-region'),
             (scenario(all_reduce={"name": "binary-tree", "chunk": 0}),
