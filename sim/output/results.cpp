@@ -134,8 +134,8 @@ void note_outcome(const Row& row, std::set<std::string>& found) {
   }
   const Json events = row.details.value("events_outside_window", Json::array());
   for (const Json& event : events) {
-    found.insert(fmt::format("point {} ({}): the {} of rank {} at {:.6g} s lies outside the measured window, {:.6g} to {:.6g} s", row.point,
-                             row.schedule, event["kind"].get<std::string>(), event["rank"].get<int>(), event["at_s"].get<double>(),
+    found.insert(fmt::format("point {} ({}): the {} at {:.6g} s lies outside the measured window, {:.6g} to {:.6g} s", row.point,
+                             row.schedule, event["what"].get<std::string>(), event["at_s"].get<double>(),
                              event["window_open_s"].get<double>(), event["window_close_s"].get<double>()));
   }
 }

@@ -1,5 +1,7 @@
 #include "output/row.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "metrics/fairness.hpp"
@@ -27,6 +29,13 @@ double Row::jain() const {
   std::vector<double> shares;
   for (const JobRow& job : jobs) shares.push_back(1.0 / job.slowdown());
   return jain_index(shares);
+}
+
+std::set<std::string> Row::missed_events() const {
+  std::set<std::string> missed;
+  for (const Json& event : details.value("events_outside_window", Json::array()))
+    missed.insert(fmt::format("{} at {} s", event["what"].get<std::string>(), event["at_s"].get<double>()));
+  return missed;
 }
 
 Json to_json(const Row& row) {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -54,6 +55,8 @@ struct Row : PointFigures {
   double half_width() const { return interval ? interval->end / metrics.iteration - 1.0 : 0.0; }
   /// The row is a sample, and it is unknown how far from it another one would be.
   bool is_unsure() const { return is_sample && !interval; }
+  /// The scripted events that its window leaves out.
+  std::set<std::string> missed_events() const;
 };
 
 /// The row as an object of results.json: every figure by its name, the swept values in `sweep`, and its details.

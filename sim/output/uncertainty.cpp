@@ -10,6 +10,7 @@
 #include "base/text.hpp"
 #include "metrics/confidence.hpp"
 #include "metrics/metrics.hpp"
+#include "output/contest.hpp"
 
 namespace syncopate {
 
@@ -91,6 +92,22 @@ std::string note_unsure(const Study& study, const std::vector<Row>& rows) {
                      draws ? ", or use replicates" : "");
 }
 
+/// Of rivals whose windows meet other events.
+std::string note_unlike_events(const Study& study, const std::vector<Row>& rows) {
+  if (rows.empty()) return "";
+  for (const Contest& contest : contests_of(rows, study)) {
+    const Row& fastest = contest.fastest();
+    const auto other = std::find_if(contest.ranked.begin(), contest.ranked.end(),
+                                    [&](const Row* row) { return row->missed_events() != fastest.missed_events(); });
+    if (other == contest.ranked.end()) continue;
+    return fmt::format(
+        "{} and {}: their windows meet other events, so that their means are not compared; measure more iterations, or "
+        "fewer of warm-up, until all events lie in all windows",
+        point_of(fastest), point_of(**other));
+  }
+  return "";
+}
+
 /// Of a sweep over seeds.
 std::string note_seeds(const Study& study) {
   const auto& sweep = study.points.front().sweep;
@@ -115,7 +132,7 @@ std::string note_seeds(const Study& study) {
 }  // namespace
 
 std::set<std::string> notes_of_uncertainty(const Study& study, const std::vector<Row>& rows) {
-  std::set<std::string> found = {note_uncertain(study, rows), note_unsure(study, rows), note_seeds(study)};
+  std::set<std::string> found = {note_uncertain(study, rows), note_unsure(study, rows), note_unlike_events(study, rows), note_seeds(study)};
   for (const Row& row : rows) {
     if (has_missed_until(row)) found.insert(note_until_missed(row));
   }

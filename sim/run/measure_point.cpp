@@ -19,19 +19,22 @@ namespace syncopate {
 
 namespace {
 
-/// Pauses and slow times that do not meet the window.
-Json events_outside(const Speed& speed, const Window& window) {
+/// Pauses, slow times and changes of links that do not meet the window.
+Json events_outside(const Scenario& scenario, const Window& window) {
   Json outside = Json::array();
-  const auto add = [&](const char* kind, int rank, Seconds start, Seconds end) {
+  const auto add = [&](const std::string& what, Seconds start, Seconds end) {
     if (end > window.open && start < window.close) return;
-    outside.push_back({{"kind", kind},
-                       {"rank", rank},
-                       {"at_s", start.value},
-                       {"window_open_s", window.open.value},
-                       {"window_close_s", window.close.value}});
+    outside.push_back(
+        {{"what", what}, {"at_s", start.value}, {"window_open_s", window.open.value}, {"window_close_s", window.close.value}});
   };
-  for (const Pause& pause : speed.pauses) add("pause", pause.worker, pause.start, pause.end);
-  for (const SlowSpell& spell : speed.spells) add("slow time", spell.worker, spell.start, spell.end);
+  for (const Pause& pause : scenario.speed.pauses) add(fmt::format("pause of rank {}", pause.worker), pause.start, pause.end);
+  for (const SlowSpell& spell : scenario.speed.spells) add(fmt::format("slow time of rank {}", spell.worker), spell.start, spell.end);
+  const auto add_changes = [&](const std::string& what, const LinkChanges::Changes& changes) {
+    add(what, changes.front().at, changes.back().at);
+  };
+  for (const auto& [node, changes] : scenario.cluster.link_changes.of_nodes)
+    add_changes(fmt::format("change of node {}'s link", node), changes);
+  for (const auto& [name, changes] : scenario.cluster.link_changes.of_names) add_changes(fmt::format("change of link {}", name), changes);
   return outside;
 }
 
@@ -51,7 +54,7 @@ Json details_of(const Setup& setup, const JobTimeline& timeline) {
   constexpr double noticeable = 0.01;
   if (const double growth = backlog_growth(timeline); scenario.schedule.pace.waits_later && growth > noticeable)
     details["backlog_growth"] = growth;
-  const Json outside = events_outside(scenario.speed, timeline.window);
+  const Json outside = events_outside(scenario, timeline.window);
   if (!outside.empty()) details["events_outside_window"] = outside;
   if (const auto& servers = scenario.schedule.traffic.servers; servers && scenario.cluster.workers() > 1)
     details["servers"] = servers->servers;

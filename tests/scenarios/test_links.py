@@ -248,6 +248,24 @@ class SwitchLinks(Case):
                 self.assertIn(message, done.stderr)
 
 
+class Contests(Case):
+    def test_no_winner_is_called_if_an_event_meets_only_some_windows(self):
+        """An outage that ends before the slower schedule's window opens makes the faster one's mean longer: its loser would come first."""
+        schedules = {"sweep": {"/schedule": [{"name": "wfbp"}, {"name": "s-sgd"}]}, "iterations": {"warmup": 20, "measured": 10}, "fidelity": "flow"}
+        plain = self.results(scenario(**schedules))
+        fast, slow = (point["iteration_s"] for point in plain["points"])
+        self.assertIn("wfbp is fastest", plain["answer"][0])
+        begin = 20 * fast + 0.3 * 20 * (slow - fast)
+        for events in ({"cluster": cluster(node_links=[{"nodes": "1", "bandwidth_profile": [{"at_s": begin, "bandwidth": 0}, {"at_s": begin + 0.3 * 20 * (slow - fast), "bandwidth": 1e6}]}])},
+                       {"workers": {"events": [{"kind": "pause", "rank": 1, "at_s": begin, "for_s": 0.4 * 20 * (slow - fast)}]}}):
+            found = self.results(scenario(**schedules, **events))
+            self.assertEqual([len(point.get("events_outside_window", [])) for point in found["points"]], [0, 1], found["points"])
+            self.assertIn("cannot be told apart", found["answer"][0])
+            self.assertTrue(any("their windows meet other events, so that their means are not compared" in note for note in found["notes"]), found["notes"])
+        # Where all windows meet it, they are compared.
+        self.assertIn("is fastest", self.results(scenario(**(schedules | {"iterations": {"warmup": 0, "measured": 30}}), **events))["answer"][0])
+
+
 class MeasuredPoints(Case):
     def exposed(self, fit, nodes=8, **more):
         self.write("trace.json", trace(gradients=[{"name": "l0.w", "layer": "l0", "bytes": 1000000}]))

@@ -23,6 +23,7 @@ class Mean:
     replicates: tuple     # the iteration time of each, where there are several; the first has `seed`, the next one more
     seed: object
     unsure: bool          # too few iterations are measured to say how sure it is
+    missed: frozenset = frozenset()  # the scripted events that its window leaves out
 
 
 def standing(one, fastest):
@@ -38,7 +39,7 @@ def may_be_equal(one, fastest):
 
     Else the ratio is judged, on a logarithmic scale, on which an interval wider than its mean does not reach below 0.
     """
-    if one.unsure or fastest.unsure:
+    if one.unsure or fastest.unsure or one.missed != fastest.missed:
         return True
     if len(one.replicates) < 2 or len(one.replicates) != len(fastest.replicates) or one.seed != fastest.seed:
         relative = [its.half_width / its.iteration_s for its in (one, fastest)]
@@ -54,15 +55,19 @@ def read_means(runs, frame):
     found = of_points(runs, read)
     means = []
     for run, point, seconds, high in zip(frame["run"], frame["point"], frame["iteration_s"], frame["iteration_high_s"]):
-        replicates, seed, unsure = found.get((run, point), ((), None, False))
-        means.append(Mean(seconds, 0.0 if math.isnan(high) else high - seconds, replicates, runs[run].about["seed"] if seed is None else seed, unsure))
+        replicates, seed, unsure, missed = found.get((run, point), ((), None, False, frozenset()))
+        means.append(Mean(seconds, 0.0 if math.isnan(high) else high - seconds, replicates, runs[run].about["seed"] if seed is None else seed, unsure, missed))
     return means
 
 
 def read(checker, where, item):
-    """(replicates, the swept seed or None, unsure) of a point of results.json."""
+    """(replicates, the swept seed or None, unsure, missed events) of a point of results.json."""
     replicates, unsure = item.get("replicates_iteration_s", []), item.get("unsure", False)
     for place, seconds in enumerate(checker.list(replicates, f"{where}/replicates_iteration_s")):
         checker.positive(seconds, f"{where}/replicates_iteration_s/{place}")
     checker.need(isinstance(unsure, bool), f"{where}/unsure", "true or false", unsure)
-    return tuple(replicates), checker.object(item.get("sweep", {}), f"{where}/sweep").get("/seed"), unsure
+    missed = set()
+    for place, event in enumerate(checker.list(item.get("events_outside_window", []), f"{where}/events_outside_window")):
+        checker.object(event, f"{where}/events_outside_window/{place}")
+        missed.add((event.get("what"), event.get("at_s")))
+    return tuple(replicates), checker.object(item.get("sweep", {}), f"{where}/sweep").get("/seed"), unsure, frozenset(missed)
