@@ -134,10 +134,10 @@ Benchmark read_benchmark(const std::filesystem::path& path, const BenchmarkOptio
 }
 
 Benchmark read_benchmark(const std::string& file, const std::string& text, const BenchmarkOptions& options) {
-  Benchmark benchmark = is_inspector_log(text)   ? read_inspector_log(file, text, options)
-                        : is_deepspeed_log(text) ? read_deepspeed_log(file, text, options)
-                        : is_json(text)          ? read_json_benchmark(Document(parse_json(with_double_quotes(text), file), file), options)
-                                                 : read_printed_benchmark(file, text, options);
+  if (is_inspector_log(text)) return read_inspector_logs({{file, text}}, options).front();
+  Benchmark benchmark = is_deepspeed_log(text) ? read_deepspeed_log(file, text, options)
+                        : is_json(text)        ? read_json_benchmark(Document(parse_json(with_double_quotes(text), file), file), options)
+                                               : read_printed_benchmark(file, text, options);
   finish_benchmark(benchmark);
   return benchmark;
 }

@@ -56,8 +56,20 @@ void add_benchmark(std::vector<Benchmark>& benchmarks, Benchmark other);
 /// "all-reduces and all-gathers".
 std::string operations_of(const Benchmark& benchmark);
 
-/// Reads the output of nccl-tests, OSU's osu_allreduce, or netprobe. What it says of itself tells which. Throws InputError that names the
-/// line if the file is something else, is truncated, contradicts itself, or says that the benchmark failed.
+/// A file's name and what is in it.
+struct TextFile {
+  std::string name;
+  std::string text;
+};
+
+/// Logs of NCCL's Inspector (ext-profiler/inspector): JSON records with "coll_perf", one after the other, of one process or several. All
+/// files of a job are one benchmark, the shortest time of each size, since collectives wait for the last rank. Several jobs are by growing
+/// ranks. Throws InputError.
+bool is_inspector_log(const std::string& text);
+std::vector<Benchmark> read_inspector_logs(const std::vector<TextFile>& files, const BenchmarkOptions& options);
+
+/// Reads the output of nccl-tests, OSU's collectives, ds_bench or netprobe, or a job's log. What it says of itself tells which. Throws
+/// InputError that names the line if the file is something else, is truncated, contradicts itself, or says that the benchmark failed.
 Benchmark read_benchmark(const std::filesystem::path& path, const BenchmarkOptions& options);
 /// The same of a file's text.
 Benchmark read_benchmark(const std::string& file, const std::string& text, const BenchmarkOptions& options);

@@ -10,6 +10,7 @@
 
 #include "base/document.hpp"
 #include "cluster/benchmark.hpp"
+#include "cluster/benchmark_lines.hpp"
 
 namespace syncopate {
 
@@ -17,13 +18,12 @@ namespace syncopate {
 /// InputError.
 Benchmark read_printed_benchmark(const std::string& file, const std::string& text, const BenchmarkOptions& options);
 
-/// Logs of training jobs, in which of each size the shortest time counts, since collectives wait for the last rank. Throw InputError.
-/// - NCCL's Inspector (ext-profiler/inspector): JSON records with "coll_perf", one after the other, of one rank or several.
+/// What DeepSpeed prints. Of each size the shortest time counts, since collectives wait for the last rank. Throw InputError.
 /// - DeepSpeed's communication logger: the table of log_summary(), or its lines "comm op: ... | time (ms): ... | msg size: ...".
-bool is_inspector_log(const std::string& text);
-Benchmark read_inspector_log(const std::string& file, const std::string& text, const BenchmarkOptions& options);
+/// - Tables of DeepSpeed's ds_bench, from the first head on.
 bool is_deepspeed_log(const std::string& text);
 Benchmark read_deepspeed_log(const std::string& file, const std::string& text, const BenchmarkOptions& options);
+Benchmark read_ds_bench(const std::vector<PrintedLine>& lines, const BenchmarkOptions& options);
 
 /// The same for JSON: network-probe/1, the file that nccl-tests or rccl-tests write with -J, or DistributedDataParallel's
 /// _get_ddp_logging_data(). Throws InputError.

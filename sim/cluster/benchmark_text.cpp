@@ -8,55 +8,51 @@
 #include <map>
 #include <optional>
 #include <span>
-#include <sstream>
 
 #include "base/errors.hpp"
 #include "cluster/benchmark_formats.hpp"
+#include "cluster/benchmark_lines.hpp"
 
 namespace syncopate {
 
 namespace {
 
-/// The words of a line, with its file and number.
-struct Line {
-  std::string file;
-  int number = 0;
-  std::string text{};
-  std::vector<std::string> words{};
-
-  bool contains(std::string_view part) const { return text.find(part) != std::string::npos; }
-  [[noreturn]] void fail(const std::string& why) const { throw InputError(fmt::format("{}:{}: {}", file, number, why)); }
-  double number_at(std::size_t index, std::string_view what) const {
-    try {
-      std::size_t used = 0;
-      const double value = std::stod(words.at(index), &used);
-      if (used == words[index].size() && std::isfinite(value)) return value;
-    } catch (const std::exception&) {  // missing or no number: fails below
-    }
-    fail(fmt::format("expected {} as word {}, got \"{}\"", what, index + 1, index < words.size() ? words[index] : ""));
-  }
-};
-
-std::vector<Line> lines_of(const std::string& file, const std::string& content) {
-  std::istringstream text(content);
-  std::vector<Line> lines;
-  for (std::string text_line; std::getline(text, text_line);) {
-    Line line = {file, static_cast<int>(lines.size()) + 1, text_line};
-    std::istringstream words(text_line);
-    for (std::string word; words >> word;) line.words.push_back(word);
-    lines.push_back(std::move(line));
-  }
-  return lines;
-}
-
 /// "1-20", "21-40".
-std::vector<std::string> lines_of(const std::vector<std::span<const Line>>& runs) {
+std::vector<std::string> extents_of(const std::vector<std::span<const PrintedLine>>& runs) {
   std::vector<std::string> lines;
-  for (const std::span<const Line>& run : runs) lines.push_back(fmt::format("{}-{}", run.front().number, run.back().number));
+  for (const std::span<const PrintedLine>& run : runs) lines.push_back(fmt::format("{}-{}", run.front().number, run.back().number));
   return lines;
 }
 
-void add_point(const Line& line, Bytes bytes, Seconds time, std::vector<MeasuredTime>& points) {
+/// The lines from each of `begins` to the next.
+std::vector<std::span<const PrintedLine>> parts_of(const std::vector<PrintedLine>& lines, const std::vector<std::size_t>& begins) {
+  std::vector<std::span<const PrintedLine>> runs;
+  for (std::size_t i = 0; i < begins.size(); ++i) {
+    const std::size_t end = i + 1 < begins.size() ? begins[i + 1] : lines.size();
+    runs.emplace_back(lines.begin() + static_cast<std::ptrdiff_t>(begins[i]), lines.begin() + static_cast<std::ptrdiff_t>(end));
+  }
+  return runs;
+}
+
+/// Joins the runs of a file, each of another operation over the same ranks, as `read` reads one.
+template <class Read>
+Benchmark read_runs(const std::vector<std::span<const PrintedLine>>& runs, Read read) {
+  Benchmark benchmark = read(runs.front());
+  for (std::size_t i = 1; i < runs.size(); ++i) {
+    const Benchmark next = read(runs[i]);
+    const auto fail = [&](const std::string& why) {
+      runs.front().front().fail(fmt::format("{} runs in one file: lines {}; {}", runs.size(), fmt::join(extents_of(runs), " and "), why));
+    };
+    if (next.ranks != benchmark.ranks || next.nodes != benchmark.nodes) fail("they have different ranks; give each a file of its own");
+    for (const auto& [operation, times] : next.operations) {
+      if (benchmark.operations.contains(operation)) fail(fmt::format("two are of {}s; give each a file of its own", to_string(operation)));
+    }
+    join(benchmark, next);
+  }
+  return benchmark;
+}
+
+void add_point(const PrintedLine& line, Bytes bytes, Seconds time, std::vector<MeasuredTime>& points) {
   if (bytes == Bytes(0)) return;
   if (time <= Seconds(0)) line.fail("it takes 0 s; measure more iterations");
   require_growth(points, bytes, [&](const std::string& reason) { line.fail(reason); });
@@ -65,7 +61,7 @@ void add_point(const Line& line, Bytes bytes, Seconds time, std::vector<Measured
 
 /// A row "size count type redop [root] time algbw busbw #wrong time algbw busbw #wrong": times in us, bandwidths in GB/s. #wrong is N/A
 /// where nobody checked (-c 0). Versions before 2.12 have the largest deviation in its place, "error".
-NcclRow read_nccl_row(const Line& line, bool in_place, bool counts_wrong) {
+NcclRow read_nccl_row(const PrintedLine& line, bool in_place, bool counts_wrong) {
   constexpr std::size_t without_root = 12;
   const std::size_t words = line.words.size();
   if (words != without_root && words != without_root + 1) {
@@ -94,60 +90,35 @@ bool is_type(std::string_view word) {
   return std::find(types.begin(), types.end(), word) != types.end();
 }
 
-bool is_whole_number(std::string_view word) {
-  return !word.empty() && std::all_of(word.begin(), word.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
-}
-
-/// Removes what launchers and containers write before a line: "[1,0]<stdout>:", " 0: ", a host, a time.
-void remove_prefix(Line& line) {
-  const std::vector<std::string>& words = line.words;
-  std::size_t first = 0;
-  if (const std::size_t mark = line.text.find('#'); mark != std::string::npos && mark > 0) {
-    std::istringstream rest(line.text.substr(mark));
-    line.words.clear();
-    for (std::string word; rest >> word;) line.words.push_back(word);
-    return;
-  }
-  while (first + 2 < words.size() && !(is_whole_number(words[first]) && is_whole_number(words[first + 1]) && is_type(words[first + 2])))
-    ++first;
-  if (first + 2 < words.size()) line.words.erase(line.words.begin(), line.words.begin() + static_cast<std::ptrdiff_t>(first));
-}
-
 /// Whether the line is a row, if perhaps a damaged one.
-bool is_nccl_row(const Line& line) {
+bool is_nccl_row(const PrintedLine& line) {
   constexpr std::size_t fewest = 10;
   const std::vector<std::string>& words = line.words;
   return words.size() > 2 && is_whole_number(words[0]) && is_whole_number(words[1]) && (is_type(words[2]) || words.size() >= fewest);
 }
 
 /// Whether nccl-tests or NCCL report an error in the line.
-bool reports_error(const Line& line) {
+bool reports_error(const PrintedLine& line) {
   constexpr std::array<std::string_view, 4> words = {"Test NCCL failure", "Test CUDA failure", "Test failure", "# error:"};
   return std::any_of(words.begin(), words.end(), [&](std::string_view word) { return line.contains(word); });
 }
 
-[[noreturn]] void fail_as_line_says(const Line& line) { line.fail(fmt::format("\"{}\", {}", fmt::join(line.words, " "), failed_run)); }
+[[noreturn]] void fail_as_line_says(const PrintedLine& line) {
+  line.fail(fmt::format("\"{}\", {}", fmt::join(line.words, " "), failed_run));
+}
 
-bool is_head(const Line& line) { return line.contains("# nThread") && line.contains("minBytes"); }
-
-/// Newer versions name the program before the head.
-constexpr std::string_view starting = "Collective test starting:";
+bool is_head(const PrintedLine& line) { return line.contains(nccl_head) && line.contains("minBytes"); }
 
 /// The lines of each run. A run begins with the line that names its program, if there is one, else with its head.
-std::vector<std::span<const Line>> runs_of(const std::vector<Line>& lines) {
+std::vector<std::span<const PrintedLine>> runs_of(const std::vector<PrintedLine>& lines) {
   std::vector<std::size_t> begins;
   bool has_head = true;
   for (std::size_t i = 0; i < lines.size(); ++i) {
-    const bool names = lines[i].contains(starting);
+    const bool names = lines[i].contains(nccl_test_head);
     if (names || (is_head(lines[i]) && has_head)) begins.push_back(i);
     has_head = !names && (has_head || is_head(lines[i]));
   }
-  std::vector<std::span<const Line>> runs;
-  for (std::size_t i = 0; i < begins.size(); ++i) {
-    const std::size_t end = i + 1 < begins.size() ? begins[i + 1] : lines.size();
-    runs.emplace_back(lines.begin() + static_cast<std::ptrdiff_t>(begins[i]), lines.begin() + static_cast<std::ptrdiff_t>(end));
-  }
-  return runs;
+  return parts_of(lines, begins);
 }
 
 /// Whether a program of this name times what a schedule uses.
@@ -162,7 +133,7 @@ struct NcclRank {
   std::string host;
 };
 
-std::optional<NcclRank> rank_of(const Line& line) {
+std::optional<NcclRank> rank_of(const PrintedLine& line) {
   const auto on = std::find(line.words.begin(), line.words.end(), "on");
   if (line.words.size() < 4 || line.words[0] != "#" || line.words[1] != "Rank" || on == line.words.end() || on + 1 == line.words.end())
     return std::nullopt;
@@ -170,11 +141,11 @@ std::optional<NcclRank> rank_of(const Line& line) {
 }
 
 /// Throws InputError if several programs ran, each with one rank.
-void require_mpi(const std::vector<Line>& lines) {
+void require_mpi(const std::vector<PrintedLine>& lines) {
   const auto runs = std::count_if(lines.begin(), lines.end(), is_head);
-  const auto alone =
-      std::count_if(lines.begin(), lines.end(), [](const Line& line) { return rank_of(line).has_value() && rank_of(line)->number == "0"; });
-  const auto ranks = std::count_if(lines.begin(), lines.end(), [](const Line& line) { return rank_of(line).has_value(); });
+  const auto alone = std::count_if(lines.begin(), lines.end(),
+                                   [](const PrintedLine& line) { return rank_of(line).has_value() && rank_of(line)->number == "0"; });
+  const auto ranks = std::count_if(lines.begin(), lines.end(), [](const PrintedLine& line) { return rank_of(line).has_value(); });
   if (runs < 2 || alone != runs || ranks != runs) return;
   lines.front().fail(
       fmt::format("{} runs of one rank each: nccl-tests was built without MPI, and so mpirun started {} programs that know nothing of each "
@@ -184,17 +155,17 @@ void require_mpi(const std::vector<Line>& lines) {
 }
 
 /// Reads the lines of one run.
-Benchmark read_nccl_run(std::span<const Line> lines, const BenchmarkOptions& options) {
+Benchmark read_nccl_run(std::span<const PrintedLine> lines, const BenchmarkOptions& options) {
   Benchmark benchmark = {lines.front().file, "nccl-tests"};
   std::map<std::string, int> hosts;
   bool is_whole = false;
-  std::vector<const Line*> rows;
+  std::vector<const PrintedLine*> rows;
   std::string test;
-  for (const Line& line : lines) {
+  for (const PrintedLine& line : lines) {
     if (line.words.empty()) continue;
     if (reports_error(line)) fail_as_line_says(line);
     is_whole = is_whole || line.contains("Avg bus bandwidth");
-    if (line.contains(starting)) test = line.words.back();
+    if (line.contains(nccl_test_head)) test = line.words.back();
     if (const auto rank = rank_of(line)) {
       ++hosts[rank->host];
       ++benchmark.ranks;
@@ -209,10 +180,10 @@ Benchmark read_nccl_run(std::span<const Line> lines, const BenchmarkOptions& opt
   benchmark.nodes = static_cast<int>(hosts.size());
   const std::string reason = uneven_hosts(hosts);
   if (!reason.empty()) lines.front().fail(reason);
-  const bool counts_wrong =
-      std::none_of(lines.begin(), lines.end(), [](const Line& line) { return line.contains("busbw") && line.words.back() == "error"; });
+  const bool counts_wrong = std::none_of(lines.begin(), lines.end(),
+                                         [](const PrintedLine& line) { return line.contains("busbw") && line.words.back() == "error"; });
   std::vector<NcclRow> times;
-  for (const Line* row : rows) times.push_back(read_nccl_row(*row, options.in_place, counts_wrong));
+  for (const PrintedLine* row : rows) times.push_back(read_nccl_row(*row, options.in_place, counts_wrong));
   const std::optional<Operation> operation = operation_of(times, benchmark.ranks);
   if (!rows.empty() && (!operation || (!test.empty() && !is_useful_program(test))))
     rows.front()->fail(fmt::format("a row of an operation that {}", useful_programs));
@@ -222,35 +193,20 @@ Benchmark read_nccl_run(std::span<const Line> lines, const BenchmarkOptions& opt
     const std::string wrong = wrong_bus_bandwidth(times[i], *operation, benchmark.ranks);
     if (!wrong.empty()) rows[i]->fail(wrong);
   }
-  const auto failed =
-      std::find_if(lines.begin(), lines.end(), [](const Line& line) { return !line.words.empty() && line.words.back() == "FAILED"; });
+  const auto failed = std::find_if(lines.begin(), lines.end(),
+                                   [](const PrintedLine& line) { return !line.words.empty() && line.words.back() == "FAILED"; });
   if (failed != lines.end()) fail_as_line_says(*failed);
   if (benchmark.operations.empty()) lines.front().fail("no sizes were measured; measure at least two");
   return benchmark;
 }
 
-/// Reads all runs of a file, each of another operation.
-Benchmark read_nccl(std::vector<Line> lines, const BenchmarkOptions& options) {
-  for (Line& line : lines) remove_prefix(line);
+Benchmark read_nccl(const std::vector<PrintedLine>& lines, const BenchmarkOptions& options) {
   require_mpi(lines);
-  const std::vector<std::span<const Line>> runs = runs_of(lines);
-  Benchmark benchmark = read_nccl_run(runs.front(), options);
-  for (std::size_t i = 1; i < runs.size(); ++i) {
-    const Benchmark next = read_nccl_run(runs[i], options);
-    const auto fail = [&](const std::string& why) {
-      runs.front().front().fail(fmt::format("{} runs in one file: lines {}; {}", runs.size(), fmt::join(lines_of(runs), " and "), why));
-    };
-    if (next.ranks != benchmark.ranks || next.nodes != benchmark.nodes) fail("they have different ranks; give each a file of its own");
-    for (const auto& [operation, times] : next.operations) {
-      if (benchmark.operations.contains(operation)) fail(fmt::format("two are of {}s; give each a file of its own", to_string(operation)));
-    }
-    join(benchmark, next);
-  }
-  return benchmark;
+  return read_runs(runs_of(lines), [&](std::span<const PrintedLine> run) { return read_nccl_run(run, options); });
 }
 
 /// The columns that OSU names in a line "# Size       Avg Latency(us)": two spaces or more lie between two names.
-std::vector<std::string> columns_of(const Line& line) {
+std::vector<std::string> columns_of(const PrintedLine& line) {
   std::vector<std::string> columns;
   std::string_view rest = std::string_view(line.text).substr(line.text.find('#') + 1);
   while (true) {
@@ -263,7 +219,7 @@ std::vector<std::string> columns_of(const Line& line) {
 }
 
 /// The column with the time of an all-reduce alone. Non-blocking tests also have one with the time of an all-reduce and compute (Overall).
-std::size_t time_column(const Line& line, const std::vector<std::string>& columns) {
+std::size_t time_column(const PrintedLine& line, const std::vector<std::string>& columns) {
   for (const std::string_view wanted : {"Pure Comm.", "Avg Latency", "Latency"}) {
     const auto found = std::find_if(columns.begin(), columns.end(), [&](const std::string& name) { return name.starts_with(wanted); });
     if (found != columns.end()) return static_cast<std::size_t>(found - columns.begin());
@@ -272,33 +228,54 @@ std::size_t time_column(const Line& line, const std::vector<std::string>& column
                         fmt::join(columns, "\", \"")));
 }
 
-/// Rows of the columns that a line "# Size ..." names, in bytes and microseconds.
-Benchmark read_osu(const std::vector<Line>& lines, const BenchmarkOptions& options) {
-  const Line& header = lines.front();
+struct OsuTest {
+  std::string_view name;
+  Operation operation;
+  bool of_rank;  ///< its size is that of one rank's part
+};
+/// Sizes: osu-micro-benchmarks, c/mpi/collective.
+constexpr std::array osu_tests = {OsuTest{" Allreduce ", Operation::all_reduce, false}, OsuTest{" Allgather ", Operation::all_gather, true},
+                                  OsuTest{" Reduce_scatter ", Operation::reduce_scatter, false},
+                                  OsuTest{" Broadcast ", Operation::broadcast, false}};
+
+/// Rows of the columns that a line "# Size ..." names, in bytes and microseconds. Lines that begin with no size are of other programs.
+Benchmark read_osu_run(std::span<const PrintedLine> lines, const BenchmarkOptions& options) {
+  const PrintedLine& header = lines.front();
   Benchmark benchmark = {header.file, "OSU micro-benchmarks"};
-  if (!header.contains("Allreduce")) header.fail("expected osu_allreduce's output, \"# OSU MPI Allreduce Latency Test\"");
+  const auto test = std::find_if(osu_tests.begin(), osu_tests.end(), [&](const OsuTest& one) { return header.contains(one.name); });
+  if (test == osu_tests.end()) {
+    header.fail(
+        "expected osu_allreduce's output, \"# OSU MPI Allreduce Latency Test\", or that of osu_allgather, osu_reduce_scatter or osu_bcast");
+  }
   if (options.ranks < 2) header.fail("OSU does not print the number of ranks; give it with --ranks");
   if (options.in_place) header.fail("--in-place chooses columns of nccl-tests, which OSU does not have; leave it out");
   benchmark.ranks = options.ranks;
   BenchmarkOptions by_default = options;
   by_default.gpus_per_node = std::max(1, options.gpus_per_node);
   benchmark.nodes = nodes_by_options(by_default, options.ranks, fmt::format("{}:{}", header.file, header.number));
-  const auto names = std::find_if(lines.begin(), lines.end(), [](const Line& line) {
-    return line.words.size() > 1 && line.words[0] == "#" && line.words[1] == "Size";
-  });
+  const auto names = std::find_if(lines.begin(), lines.end(), [](const PrintedLine& line) { return line.text.starts_with(osu_names); });
   if (names == lines.end()) header.fail("no line \"# Size ...\" names the columns; keep OSU's whole output");
   const std::vector<std::string> columns = columns_of(*names);
   const std::size_t time = time_column(*names, columns);
-  for (const Line& line : lines) {
-    if (line.words.empty() || line.words.front().front() == '#') continue;
+  std::vector<MeasuredTime>& points = benchmark.operations[test->operation].measured;
+  for (const PrintedLine& line : lines) {
+    if (line.words.empty() || !is_whole_number(line.words.front())) continue;
     if (std::find(line.words.begin(), line.words.end(), "Fail") != line.words.end())
       line.fail(fmt::format("the validation says \"Fail\", {}", failed_run));
     const Seconds measured(1e-6 * line.number_at(time, "a time in microseconds"));
     if (line.words.size() != columns.size())
       line.fail(fmt::format("expected the {} columns of line {}, got {} words", columns.size(), names->number, line.words.size()));
-    add_point(line, Bytes(line.number_at(0, "bytes")), measured, benchmark.operations[Operation::all_reduce].measured);
+    add_point(line, (test->of_rank ? options.ranks : 1) * Bytes(line.number_at(0, "bytes")), measured, points);
   }
   return benchmark;
+}
+
+Benchmark read_osu(const std::vector<PrintedLine>& lines, const BenchmarkOptions& options) {
+  std::vector<std::size_t> begins;
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    if (lines[i].contains(osu_head)) begins.push_back(i);
+  }
+  return read_runs(parts_of(lines, begins), [&](std::span<const PrintedLine> run) { return read_osu_run(run, options); });
 }
 
 }  // namespace
@@ -339,9 +316,10 @@ std::string uneven_hosts(const std::map<std::string, int>& ranks_of) {
 }
 
 Benchmark read_printed_benchmark(const std::string& file, const std::string& text, const BenchmarkOptions& options) {
-  std::vector<Line> lines = lines_of(file, text);
-  const auto found = std::find_if(lines.begin(), lines.end(),
-                                  [](const Line& line) { return line.contains("# OSU MPI") || line.contains(starting) || is_head(line); });
+  std::vector<PrintedLine> lines = lines_of(file, text);
+  const auto found = std::find_if(lines.begin(), lines.end(), [](const PrintedLine& line) {
+    return line.contains(osu_head) || line.contains(nccl_test_head) || line.contains(ds_bench_head) || is_head(line);
+  });
   if (found == lines.end()) {
     throw InputError(
         fmt::format("{}: found neither \"# nThread ... minBytes\" (nccl-tests) nor \"# OSU MPI\", nor what NCCL's Inspector, DeepSpeed, "
@@ -349,9 +327,9 @@ Benchmark read_printed_benchmark(const std::string& file, const std::string& tex
                     "netprobe or nvidia-smi topo -m write; give the whole output of one of these",
                     file));
   }
-  const bool is_osu = found->contains("# OSU MPI");
   lines.erase(lines.begin(), found);
-  return is_osu ? read_osu(lines, options) : read_nccl(lines, options);
+  if (lines.front().contains(ds_bench_head)) return read_ds_bench(lines, options);
+  return lines.front().contains(osu_head) ? read_osu(lines, options) : read_nccl(lines, options);
 }
 
 }  // namespace syncopate

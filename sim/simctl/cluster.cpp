@@ -304,7 +304,17 @@ void fit_collectives(const FitOptions& options) {
   BenchmarkOptions reading = options.reading;
   if (node) reading.gpus_of_node = node->gpus;
   std::vector<Benchmark> benchmarks;
-  for (const Given& file : files) add_benchmark(benchmarks, read_given_benchmark(file, reading));
+  std::vector<TextFile> inspected;
+  for (Given& file : files) {
+    if (file.profile < 0 && is_inspector_log(file.text)) {
+      inspected.push_back({file.name, std::move(file.text)});
+    } else {
+      add_benchmark(benchmarks, read_given_benchmark(file, reading));
+    }
+  }
+  if (!inspected.empty()) {
+    for (Benchmark& benchmark : read_inspector_logs(inspected, reading)) add_benchmark(benchmarks, std::move(benchmark));
+  }
   std::vector<LinkCost> links;
   for (Benchmark& benchmark : benchmarks) {
     const auto& [operation, times] = *benchmark.operations.begin();
@@ -323,12 +333,12 @@ void add_cluster_fit_command(CLI::App& app) {
   command
       ->add_option(
           "FILE", options->benchmarks,
-          "output of netprobe, nccl-tests or osu_allreduce, also several of different operations or numbers of ranks; NCCL Inspector's or "
-          "DeepSpeed's log, "
+          "output of netprobe, nccl-tests, OSU's collectives or ds_bench, also several of different operations or numbers of ranks; NCCL "
+          "Inspector's logs, also one of each process; DeepSpeed's log, "
           "DDP's logging data or a PyTorch profile of a distributed run; with or without nvidia-smi topo -m; or a folder of iperf3's and "
           "ping's files")
       ->required();
-  command->add_option("--ranks", options->reading.ranks, "number of processes, which OSU and DeepSpeed do not print")
+  command->add_option("--ranks", options->reading.ranks, "number of processes, which OSU and DeepSpeed's log do not print")
       ->check(CLI::Range(2, 1 << 20));
   command->add_option("--gpus-per-node", options->reading.gpus_per_node, "ranks per node, where the file does not tell it (OSU: default 1)")
       ->check(CLI::Range(1, 1024));

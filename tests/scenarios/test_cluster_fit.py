@@ -202,6 +202,23 @@ class ClusterFit(Case):
         self.assertEqual(self.cluster()["fit"]["points"], [[4, 3.1e-5], [1024, 3.1e-5], [1048576, 9e-4], [4194304, 3e-3]])
         self.assertRegex(done.stdout, r"4 +31\.5 us +31 us")
 
+    def test_osus_operations(self):
+        """An all-gather's size is that of one rank's part."""
+        sizes = [(1024, 30.5), (1048576, 900.0)]
+        names = {"Allreduce": "all-reduce", "Reduce_scatter": "reduce-scatter", "Allgather": "all-gather", "Broadcast": "broadcast"}
+        for name, operation in names.items():
+            for kind in ("", "Non-blocking ", "Persistent "):
+                self.assertEqual(self.fit(osu(sizes, kind + name), "--ranks", "8").returncode, 0)
+                fit, factor = self.cluster()["fit"], 8 if name == "Allgather" else 1
+                self.assertEqual((fit["operation"], fit["points"]), (operation, [[factor * 1024, 3.05e-5], [factor * 1048576, 9e-4]]))
+        self.assertEqual(self.fit("".join(osu(sizes, name) for name in names), "--ranks", "8").returncode, 0)
+        self.assertEqual([fit["operation"] for fit in self.cluster()["fit"]], list(names.values()))
+        for text, message in ((osu(sizes) + osu(sizes), "run.txt:2: 2 runs in one file: lines 2-6 and 7-10; two are of all-reduces; give each a file of its own"),
+                              (osu(sizes) + osu(sizes, "Allgatherv"), "run.txt:7: expected osu_allreduce's output")):
+            done = self.fit(text, "--ranks", "8")
+            self.assertEqual((done.returncode, done.stdout), (3, ""))
+            self.assertIn(message, done.stderr)
+
     def test_of_osus_columns_the_time_of_the_all_reduce_alone(self):
         short, full = ("Overall(us)", "Compute(us)", "Pure Comm.(us)", "Overlap(%)"), ("Overall(us)", "Compute(us)", "Coll. Init(us)", "MPI_Test(us)", "MPI_Wait(us)", "Pure Comm.(us)", "Overlap(%)")
         for text in (osu_columns(short, [(4, 900.1, 800.0, 30.0, 5.0), (1048576, 2000.0, 1900.0, 900.0, 0.0)]),
@@ -504,17 +521,54 @@ class ClusterFit(Case):
         self.assertEqual(self.fit(self.run_of("reduce_scatter")).returncode, 0)
         self.assertEqual(self.run_scenario(scenario(cluster="mine.json", schedule={"name": "wfbp"})).returncode, 0)
 
+    # By mpirun --tag-output (with a time, too), srun --label, mpiexec -l, torchrun, pdsh, docker, docker compose, kubectl and others.
+    PREFIXES = ("[1,0]<stdout>:", "Fri Nov 28 17:18:00 2025[1,0]<stdout>:", " 0: ", "[0] ", "[rank0]:", "node-0: ", "2026-01-01T00:00:00.123456789Z ",
+                "2026-01-01T00:00:00.1Z stdout F ", "nccl-test-0  | ", "[pod/x-launcher-abc12/main] ", "[rank0] [12:00:01] ", "\x1b[36mhost  |\x1b[0m ")
+
+    def behind(self, prefix, text):
+        """The lines after the prefix, with warnings in between."""
+        lines = [(prefix + line).rstrip() for line in text.splitlines()]
+        for warning in (prefix + "node-1:77:99 [3] NCCL WARN NET/IB : Got async event 1 of 2", "libibverbs: Warning: see # 3", prefix.replace("0", "3") + "bad luck"):
+            lines.insert(len(lines) - 2, warning)
+        return "\n".join([prefix + "warning: something else", *lines]) + "\n"
+
     def test_what_launchers_write_before_lines(self):
         plain = nccl(2, 4)
         self.assertEqual(self.fit(plain).returncode, 0)
         want = self.cluster()
         body = plain[plain.index("# nThread"):]
-        for prefix in ("[1,0]<stdout>:", " 0: ", "node-0: ", "2026-01-01T00:00:00.123456789Z ", "nccl-test-0  | ", "[rank0] [12:00:01] "):
+        for prefix in self.PREFIXES:
             with self.subTest(prefix):
                 lines = [prefix + line for line in body.splitlines()]
                 lines.insert(len(lines) // 2, prefix + "node-1:77:99 [3] NCCL WARN NET/IB : Got async event 1 of 2")
                 lines.insert(0, prefix + "warning: something else")
                 done = self.fit("\n".join(lines) + "\n")
+                self.assertEqual((done.returncode, done.stderr), (0, ""))
+                self.assertEqual(self.cluster(), want)
+
+    def test_what_launchers_write_before_other_tables(self):
+        rows = [(4, 31.5), (1024, 32.5), (1048576, 900.0), (4194304, 3000.0)]
+        full = osu_columns(("Avg Latency(us)", "Min Latency(us)", "Validation"), [(4, 30.0, 20.0, "Pass"), (8, 31.0, 20.0, "Pass"), (1048576, 900.0, 20.0, "Pass")], "Allreduce")
+        for text in (osu(rows), osu(rows, "Allgather"), osu(rows, "Reduce_scatter"), osu(rows) + osu(rows, "Broadcast"), full, self.deepspeed_table(), self.deepspeed_lines(),
+                     self.ds_bench(), self.ds_bench("all_gather", raw=True)):
+            self.assertEqual(self.fit(text, "--ranks", 8, "--gpus-per-node", 4).returncode, 0)
+            want = self.cluster()
+            for prefix in ("", *self.PREFIXES):
+                with self.subTest(prefix, text=text):
+                    done = self.fit(self.behind(prefix, text), "--ranks", 8, "--gpus-per-node", 4)
+                    self.assertEqual((done.returncode, done.stderr), (0, ""))
+                    self.assertEqual(self.cluster(), want)
+
+    def test_times_and_ranks_before_lines_differ(self):
+        """The rest of another program's line, before a head, is no prefix of the rows."""
+        rows = [(4, 31.5), (1024, 32.5), (1048576, 900.0)]
+        self.assertEqual(self.fit(osu(rows), "--ranks", 8).returncode, 0)
+        want = self.cluster()
+        lines = osu(rows).splitlines()[1:]
+        for text in ("\n".join(f"2026-01-01T00:00:0{i}.{'9' * i}Z {line}" for i, line in enumerate(lines)), "\n".join(f"[{'Mon' if i < 3 else 'Tues'} {i}] {line}" for i, line in enumerate(lines)),
+                     "\n".join(f"{' ' * (i % 2)}{9 + i}: {line}" for i, line in enumerate(lines)), "loading" + "\n".join(lines), "loading " + "\n".join(lines)):
+            with self.subTest(text):
+                done = self.fit(text, "--ranks", 8)
                 self.assertEqual((done.returncode, done.stderr), (0, ""))
                 self.assertEqual(self.cluster(), want)
 
@@ -591,16 +645,107 @@ class ClusterFit(Case):
                 self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (3, "", 1))
                 self.assertIn(message, done.stderr)
 
-    def test_what_deepspeed_logs(self):
-        head = "Comm. Op            Message Size        Count               Total Latency(ms)   Avg Latency(ms)     tput_avg (Gbps)     busbw_avg (Gbps)\n"
+    def inspected(self, *logs, options=()):
+        """Fits files a.log, b.log, ... of the Inspector."""
+        names = []
+        for name, records in zip("abcdefgh", logs):
+            names.append(f"{name}.log")
+            (self.folder / names[-1]).write_text("".join(json.dumps(record) + "\n" for record in records))
+        return self.simctl("cluster", "fit", *names, "-o", "mine.json", *options)
+
+    def test_nccl_s_inspector_writes_a_file_for_each_process(self):
+        """As one file with all ranks' records."""
+        ranks = [[self.inspector(us=130), self.inspector(size=1 << 24, us=900), self.inspector("AllGather", 1 << 17, 60)],
+                 [self.inspector(us=110), self.inspector(size=1 << 24, us=950), self.inspector("AllGather", 1 << 21, 500)],
+                 [self.inspector(us=150), self.inspector(size=1 << 22, us=300), self.inspector(ranks=4, nodes=1, us=1)],
+                 [self.inspector(ranks=4, nodes=1, us=1)], [self.inspector("Send"), {"header": {}, "p2p_perf": {}}]]
+        self.assertEqual(self.inspected(sum(ranks, [])).returncode, 0)
+        want = self.cluster()
+        for logs in (ranks, ranks[::-1]):
+            done = self.inspected(*logs, options=("--name", "a"))
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertEqual(self.cluster(), want)
+            self.assertIn("a.log and 4 more: NCCL's Inspector over 8 ranks on 2 nodes\n", done.stdout)
+            self.assertIn("note: groups of 4, 8 ranks are in them; those of 8 count\n", done.stdout)
+        self.assertEqual({fit["operation"]: fit["points"] for fit in want["fit"]},
+                         {"all-reduce": [[1 << 20, 0.00011], [1 << 22, 0.0003], [1 << 24, 0.0009]], "all-gather": [[1 << 20, 6e-05], [1 << 24, 0.0005]]})
+        # An operation of one size in each file has two in all.
+        self.assertEqual(self.inspected(ranks[0][:1], ranks[1][1:2]).returncode, 0)
+        # Jobs over other numbers of nodes, with as many ranks on each.
+        large = [[self.inspector(us=us, ranks=16, nodes=4), self.inspector(size=1 << 24, us=5 * us, ranks=16, nodes=4)] for us in (500, 400)]
+        self.assertEqual(self.inspected(large[0], *ranks, large[1]).returncode, 0)
+        fits = [fit for fit in self.cluster()["fit"] if fit["operation"] == "all-reduce"]
+        self.assertEqual([fit["nodes"] for fit in fits], [8, 16])
+        self.assertEqual([fit["points"] for fit in fits], [[[1 << 20, 0.00011], [1 << 22, 0.0003], [1 << 24, 0.0009]], [[1 << 20, 0.0004], [1 << 24, 0.002]]])
+
+    def test_files_of_several_processes_that_are_refused(self):
+        good = [self.inspector(), self.inspector(size=1 << 24, us=900)]
+        for logs, options, message in (
+                ((good, [self.inspector(nodes=4)]), (), "b.log: 8 ranks on 4 nodes, but a.log has them on 2; give the files of one job"),
+                ((good, [self.inspector(), self.inspector(us=-1)]), (), 'b.log: record 2: "coll_exec_time_us" is -1, expected a number > 0'),
+                ((good[:1], good[:1]), (), "a.log and 1 more: 1 sizes of all-reduces were measured; measure at least two"),
+                (([self.inspector("Send")], [self.inspector("Recv")]), (), "a.log and 1 more: no all-reduce, reduce-scatter, all-gather or broadcast over several ranks is in them"),
+                ((good, good), ("--ranks", "4"), "a.log and 1 more: 8 ranks took part, but --ranks says 4"),
+                ((good, good), ("--in-place",), "a.log: --in-place chooses columns of nccl-tests")):
+            with self.subTest(message):
+                done = self.inspected(*logs, options=options)
+                self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (3, "", 1))
+                self.assertIn(message, done.stderr)
+        self.inspected(good, good)
+        (self.folder / "other.txt").write_text(nccl(2, 4))
+        done = self.simctl("cluster", "fit", "a.log", "other.txt", "b.log", "-o", "x.json")
+        self.assertEqual((done.returncode, done.stderr), (3, "simctl: a.log and 1 more: all-reduces over 8 ranks are also in other.txt; give the file of one run\n"))
+        # Other logs have one file for each job.
+        for name in ("one.txt", "two.txt"):
+            (self.folder / name).write_text(self.deepspeed_table())
+        done = self.simctl("cluster", "fit", "one.txt", "two.txt", "-o", "x.json", "--ranks", "8", "--gpus-per-node", "4")
+        self.assertEqual((done.returncode, done.stderr), (3, "simctl: two.txt: all-reduces over 8 ranks are also in one.txt; give the file of one run\n"))
+
+    DEEPSPEED_HEAD = "Comm. Op            Message Size        Count               Total Latency(ms)   Avg Latency(ms)     tput_avg (Gbps)     busbw_avg (Gbps)\n"
+
+    def deepspeed_table(self):
         row = "                    {:20s}{:20s}{:20s}{:20s}{:20s}{:20s}\n"
-        table = head + "all_reduce\n" + row.format("1.0 MB", "3", "1.5", "0.5", "1", "1") + row.format("16.0 MB", "3", "9", "3.0", "1", "1")
+        table = self.DEEPSPEED_HEAD + "all_reduce\n" + row.format("1.0 MB", "3", "1.5", "0.5", "1", "1") + row.format("16.0 MB", "3", "9", "3.0", "1", "1")
         table += "all_gather_into_tensor\n" + row.format("256.0 KB", "2", "1", "0.5", "1", "1") + row.format("2.0 MB", "2", "4", "2.0", "1", "1")
         table += "barrier | [Caller Func: step]\n" + row.format("0 B", "2", "4", "2.0", "0", "0") + row.format("1.0 MB", "2", "4", "0.1", "0", "0")
-        table += "_______\nBreakdown with straggler effect\n" + head + "all_reduce\n" + row.format("1.0 MB", "3", "1.5", "1.4", "0.03", "0.01")
-        lines = "".join(f"[INFO] [utils.py:35:log] rank=0 | comm op: {op} | time (ms): {ms} | msg size: {size} | algbw (Gbps): 1.0 | busbw (Gbps): 1.0\n"
-                        for op, ms, size in (("all_reduce", 0.7, "1.0 MB"), ("all_reduce", 0.5, "1.0 MB"), ("all_reduce", 3.0, "16.0 MB"), ("barrier", 1.0, "0 B"),
-                                             ("all_gather_into_tensor", 0.5, "256.0 KB"), ("all_gather_into_tensor", 2.0, "2.0 MB")))
+        return table + "_______\nBreakdown with straggler effect\n" + self.DEEPSPEED_HEAD + "all_reduce\n" + row.format("1.0 MB", "3", "1.5", "1.4", "0.03", "0.01")
+
+    def deepspeed_lines(self):
+        return "".join(f"[INFO] [utils.py:35:log] rank=0 | comm op: {op} | time (ms): {ms} | msg size: {size} | algbw (Gbps): 1.0 | busbw (Gbps): 1.0\n"
+                       for op, ms, size in (("all_reduce", 0.7, "1.0 MB"), ("all_reduce", 0.5, "1.0 MB"), ("all_reduce", 3.0, "16.0 MB"), ("barrier", 1.0, "0 B"),
+                                            ("all_gather_into_tensor", 0.5, "256.0 KB"), ("all_gather_into_tensor", 2.0, "2.0 MB")))
+
+    def ds_bench(self, operation="all_reduce", ranks=8, raw=False):
+        """What DeepSpeed's ds_bench --scan prints."""
+        text = f"\n---- Performance of {operation} on {ranks} devices {'-' * 57}\n{'Size (Bytes)':20s} {'Description':25s} {'Duration':20s} {'Throughput (Gbps)':20s} {'BusBW (Gbps)':20s}\n{'-' * 100}\n"
+        for size, elements, us in (("100.0 B", 50, 40.5), ("1.0 MB", 1 << 19, 200.25), ("16.0 MB", 1 << 23, 3000.5)):
+            duration = f"{us:.3f}" if raw else f"{us:.3f} us" if us < 1e3 else f"{us / 1e3:.4f} ms"
+            text += f"{2 * elements if raw else size:<20} {f'{elements}x2':25s} {duration:20s} {'1.000':20s} {'1.000':20s}\n"
+        return text
+
+    def test_ds_bench(self):
+        for raw in (False, True):
+            done = self.fit(self.ds_bench(raw=raw) + self.ds_bench("all_gather", raw=raw) + self.ds_bench("all_to_all", raw=raw) + self.ds_bench("pt2pt", 2, raw), "--gpus-per-node", 4)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertEqual((self.cluster()["nodes"], self.cluster()["gpus_per_node"]), (2, 4))
+            self.assertEqual({fit["operation"]: fit["points"] for fit in self.cluster()["fit"]},
+                             {"all-reduce": [[100, 4.05e-05], [1 << 20, 0.00020025], [1 << 24, 0.0030005]], "all-gather": [[800, 4.05e-05], [1 << 23, 0.00020025], [1 << 27, 0.0030005]]})
+        good = self.ds_bench()
+        for text, options, message in ((good, (), "run.txt: it does not say how many of its 8 ranks share a node; give it with --gpus-per-node"),
+                                       (good, ("--ranks", "4"), "run.txt:2: 8 ranks took part, but --ranks says 4"), (good, ("--in-place",), "run.txt:2: --in-place chooses columns of nccl-tests"),
+                                       (self.ds_bench("all_to_all"), (), "run.txt:2: no all-reduce, all-gather or broadcast was timed"),
+                                       (good.replace("on 8", "on 1"), (), "run.txt:2: expected at least two devices"), (good.replace("on 8", "on many"), (), 'expected a number of devices as word 6, got "many"'),
+                                       (good + self.ds_bench("broadcast", 4), (), "run.txt:9: 4 devices, but 8 above; give each run a file of its own"),
+                                       (good.replace("8388608x2", "infx2").replace("524288x2", "1e300x2"), ("--gpus-per-node", "8"), "1 sizes of all-reduces were measured"),
+                                       (good.replace("40.500", "soon"), (), 'run.txt:5: expected a time as word 4, got "soon"')):
+            with self.subTest(message):
+                done = self.fit(text, *options)
+                self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (3, "", 1))
+                self.assertIn(message, done.stderr)
+
+    def test_what_deepspeed_logs(self):
+        table, lines = self.deepspeed_table(), self.deepspeed_lines()
+        head = self.DEEPSPEED_HEAD
         for text in (table, lines):
             done = self.fit(text, "--ranks", 8, "--gpus-per-node", 4)
             self.assertEqual((done.returncode, done.stderr), (0, ""))
@@ -610,6 +755,7 @@ class ClusterFit(Case):
         for text, options, message in ((table, (), "give it with --ranks"), (table, ("--ranks", "8"), "give it with --gpus-per-node"),
                                        (head, ("--ranks", "8", "--gpus-per-node", "8"), "no all-reduce, reduce-scatter, all-gather or broadcast is in it"),
                                        (lines.replace("0.7", "nan"), ("--ranks", "8", "--gpus-per-node", "8"), 'run.txt:1: expected a size such as "1.22 MB" and a time in ms'),
+                                       (lines.replace("16.0 MB", "inf MB"), ("--ranks", "8", "--gpus-per-node", "8"), 'run.txt:3: expected a size such as "1.22 MB" and a time in ms, got "inf MB"'),
                                        (table, ("--ranks", "8", "--in-place"), "--in-place chooses columns of nccl-tests")):
             with self.subTest(message):
                 done = self.fit(text, *options)
