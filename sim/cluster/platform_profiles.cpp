@@ -22,7 +22,9 @@ namespace {
 
 using PlatformTree = boost::property_tree::ptree;
 
-std::string attribute(const PlatformTree& element, const char* name) { return element.get<std::string>(fmt::format("<xmlattr>.{}", name), ""); }
+std::string attribute(const PlatformTree& element, const char* name) {
+  return element.get<std::string>(fmt::format("<xmlattr>.{}", name), "");
+}
 
 /// Calls visit(tag, element) for all elements, the outer ones first.
 void for_each_element(const PlatformTree& tree, const std::function<void(const std::string&, const PlatformTree&)>& visit) {

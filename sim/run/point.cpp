@@ -121,6 +121,14 @@ PointResult simulate_until(const Point& point, const PointOptions& options, cons
   }
   if (!note.is_null()) result.details["fidelity_note"] = note;
   if (!options.leaves_files()) return result;
+  const bool shows_first_iterations = options.timeline && options.timeline->iterations && !options.explain && !options.dataflow;
+  if (point.scenario.chooses_window && shows_first_iterations) {
+    constexpr int enough_behind = 100;  // that what is shown can wait for, which is its slack
+    longer.scenario.set_measured(
+        std::min(result.measured_iterations, std::max(point.scenario.measured, options.timeline->iterations->last + enough_behind)));
+    result.timeline = simulate_once(longer, options).timeline;
+    return result;
+  }
   longer.scenario.set_measured(result.measured_iterations);
   PointResult shown = simulate_once(longer, options);
   shown.details.update(result.details);

@@ -48,6 +48,9 @@ class TheRule(unittest.TestCase):
                                        (mean(1.1, 1.2, 1.3), single(1.0), UNDECIDED), (mean(1.3, 1.4, 1.35), single(1.0), SLOWER),
                                        (single(9.0), replace(single(1.0), unsure=True), UNDECIDED), (replace(single(9.0), unsure=True), single(1.0), UNDECIDED),
                                        (replace(single(1.0), unsure=True), single(1.0), EQUAL),
+                                       # their windows meet other events
+                                       (replace(single(9.0), missed=frozenset({("pause of rank 1", 5.0)})), single(1.0), UNDECIDED),
+                                       (*(replace(single(time), missed=frozenset({("pause of rank 1", 5.0)})) for time in (9.0, 1.0)), SLOWER),
                                        (single(1.3), mean(1.0, 1.0, 1.0), SLOWER), (mean(1.3, 1.3, 1.3), mean(1.0, 1.0, 1.0), SLOWER)):
             with self.subTest(one=one, fastest=fastest):
                 self.assertEqual(standing(one, fastest), expected)
