@@ -28,29 +28,28 @@ bool matches(const std::string& pattern, const Topology::LinkName& link) {
   return matches(pattern, link.name) || matches(pattern, link.cable);
 }
 
-/// Throws InputError if no link of the cluster's platform has such a name, or if one has that cannot change.
+/// Throws InputError if the cluster's platform has no link of such a name whose bandwidth can change.
 void require_platform_link(const Field& name, const Platform& platform) {
-  bool is_found = false;
-  for (const Platform::Link& link : platform.links()) {
-    if (!matches(name.text(), link.name) && (link.cable.empty() || !matches(name.text(), link.cable))) continue;
-    if (!link.is_shared)
-      name.fail_because(
-          fmt::format("\"{}\" is a FATPIPE link, whose bandwidth nobody shares and which does not change; use another policy", link.name));
-    is_found = true;
-  }
-  if (is_found) return;
-  const std::string first = platform.links().empty() ? "" : fmt::format(" such as \"{}\"", platform.links().front().name);
+  const auto is_named = [&](const Platform::Link& link) {
+    return matches(name.text(), link.name) || (!link.cable.empty() && matches(name.text(), link.cable));
+  };
+  const std::vector<Platform::Link>& links = platform.links();
+  if (std::any_of(links.begin(), links.end(), [&](const Platform::Link& link) { return link.is_shared && is_named(link); })) return;
+  if (const auto alone = std::find_if(links.begin(), links.end(), is_named); alone != links.end())
+    name.fail_because(fmt::format("the bandwidth of \"{}\", a FATPIPE link, does not change; leave it out", alone->name));
+  const std::string first = links.empty() ? "" : fmt::format(" such as \"{}\"", links.front().name);
   name.fail(fmt::format("a link of {}{}, or a pattern that some match", platform.name(), first));
 }
 
-/// Likewise for links between switches that messages between nodes cross.
+/// Throws InputError if no link between switches has such a name.
 void require_inner_link(const Field& name, const Topology& topology, int nodes) {
-  constexpr int most_nodes_looked_up = 2048;  // every pair is
-  if (nodes > most_nodes_looked_up)
-    name.fail_because(fmt::format("links are not looked up by name among more than {} nodes; use fewer", most_nodes_looked_up));
+  constexpr int most_places = 2048;  // every pair is looked up
+  if (nodes > most_places)
+    name.fail_because(fmt::format("links are not looked up by name among more than {} nodes; use fewer", most_places));
+  const int places = topology.places() <= most_places ? topology.places() : nodes;
   std::string example;
-  for (int from = 0; from < nodes; ++from) {
-    for (int to = 0; to < nodes; ++to) {
+  for (int from = 0; from < places; ++from) {
+    for (int to = 0; to < places; ++to) {
       if (from == to) continue;
       for (const InnerLink& link : topology.route(from, to)) {
         const Topology::LinkName its = topology.named(link);
@@ -59,9 +58,11 @@ void require_inner_link(const Field& name, const Topology& topology, int nodes) 
       }
     }
   }
-  if (example.empty())
-    name.fail_because(fmt::format("no links between switches join nodes of this {}; use \"node_links\" for their own", topology.name()));
-  name.fail(fmt::format("a link between switches of its nodes such as \"{}\", or a pattern that some match", example));
+  if (example.empty()) {
+    name.fail_because(fmt::format("this {} has no links between switches; use \"node_links\" for those of nodes", topology.name()));
+  }
+  name.fail(fmt::format("a link between switches of a {} of {} places such as \"{}\", or a pattern that some match", topology.name(),
+                        places, example));
 }
 
 }  // namespace
@@ -97,6 +98,8 @@ void read_node_links(const Field& field, Cluster& cluster) {
 
 void read_link_profiles(const Field& field, Cluster& cluster) {
   if (cluster.regions) field.fail_because("a cluster with regions has no switches; give the entries of \"wan\" a \"bandwidth_profile\"");
+  auto& of_names = cluster.link_changes.of_names;
+  const auto of_file = static_cast<std::ptrdiff_t>(of_names.size());  // the platform's own, which come last
   for (const Field& entry : field.list()) {
     Object fields(entry);
     const Field name = fields.at("link");
@@ -106,9 +109,10 @@ void read_link_profiles(const Field& field, Cluster& cluster) {
     } else {
       require_inner_link(name, *cluster.topology, cluster.nodes);
     }
-    cluster.link_changes.of_names.emplace_back(pattern, read_bandwidths(fields.at("bandwidth_profile"), cluster.link_efficiency));
+    of_names.emplace_back(pattern, read_bandwidths(fields.at("bandwidth_profile"), cluster.link_efficiency));
     fields.finish();
   }
+  std::rotate(of_names.begin(), of_names.begin() + of_file, of_names.end());
 }
 
 void leave_out_changes(const Cluster& cluster, Document& document) {

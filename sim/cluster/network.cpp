@@ -363,20 +363,20 @@ Rate Network::bandwidth(std::size_t link) const {
   return cluster_.link.bandwidth;
 }
 
-const LinkChanges::Changes* Network::changes_of(std::size_t number) const {
-  const KnownLink& link = (*links_)[number];
-  if (link.kind == KnownLink::Kind::wan) {
-    const LinkChanges::Changes& changes = wan(link).bandwidth_changes;
+const LinkChanges::Changes* Network::changes_of(std::size_t link) const {
+  const KnownLink& known = (*links_)[link];
+  if (known.kind == KnownLink::Kind::wan) {
+    const LinkChanges::Changes& changes = wan(known).bandwidth_changes;
     return changes.empty() ? nullptr : &changes;
   }
   const LinkChanges& all = cluster_.link_changes;
-  if (link.kind == KnownLink::Kind::inner && !all.of_names.empty()) {
-    const auto [changes, is_new] = inner_changes_.try_emplace(number);
-    if (is_new) changes->second = all.of(cluster_.topology->named(inner(link)));
+  if (known.kind == KnownLink::Kind::inner && !all.of_names.empty()) {
+    const auto [changes, is_new] = inner_changes_.try_emplace(link);
+    if (is_new) changes->second = all.of(cluster_.topology->named(inner(known)));
     return changes->second;
   }
-  if (link.kind != KnownLink::Kind::node) return nullptr;
-  const auto found = all.of_nodes.find(static_cast<int>(link.number));
+  if (known.kind != KnownLink::Kind::node) return nullptr;
+  const auto found = all.of_nodes.find(static_cast<int>(known.number));
   return found == all.of_nodes.end() ? nullptr : &found->second;
 }
 

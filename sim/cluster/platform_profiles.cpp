@@ -56,8 +56,15 @@ void blank(std::string& text, std::size_t from, std::size_t to) {
 
 /// The end of the element that begins at `begin`.
 std::size_t end_of_element(const std::string& xml, std::size_t begin, const std::string& tag) {
-  const std::size_t close = xml.find('>', begin);
-  if (close == std::string::npos) return xml.size();
+  std::size_t close = begin;
+  for (char quote = 0; close < xml.size() && (quote != 0 || xml[close] != '>'); ++close) {
+    if (quote == 0 && (xml[close] == '"' || xml[close] == '\'')) {
+      quote = xml[close];
+    } else if (xml[close] == quote) {
+      quote = 0;
+    }
+  }
+  if (close == xml.size()) return close;
   if (xml[close - 1] == '/') return close + 1;
   const std::string closing = fmt::format("</{}>", tag);
   const std::size_t end = xml.find(closing, close);
@@ -98,7 +105,8 @@ std::string without_profiles(std::string xml) {
 LinkChanges::Changes read_profile(const std::string& text, const std::string& where) {
   LinkChanges::Changes changes;
   int number = 0;
-  std::istringstream lines(text);
+  constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
+  std::istringstream lines(text.starts_with(byte_order_mark) ? text.substr(byte_order_mark.size()) : text);
   const auto fail = [&](const std::string& why) { throw PlatformError(fmt::format("{}:{}: {}", where, number, why)); };
   for (std::string line; std::getline(lines, line);) {
     ++number;

@@ -134,9 +134,17 @@ void note_outcome(const Row& row, std::set<std::string>& found) {
   }
   const Json events = row.details.value("events_outside_window", Json::array());
   for (const Json& event : events) {
-    found.insert(fmt::format("point {} ({}): the {} at {:.6g} s lies outside the measured window, {:.6g} to {:.6g} s", row.point,
+    const auto count = event["count"].get<int>();
+    found.insert(fmt::format("point {} ({}): the {} at {:.6g} s lies outside the measured window, {:.6g} to {:.6g} s{}", row.point,
                              row.schedule, event["what"].get<std::string>(), event["at_s"].get<double>(),
-                             event["window_open_s"].get<double>(), event["window_close_s"].get<double>()));
+                             event["window_open_s"].get<double>(), event["window_close_s"].get<double>(),
+                             count == 1 ? "" : fmt::format(", as do {} later values", count - 1)));
+  }
+  for (const Json& job : row.details.value("jobs_meet_other_events", Json::array())) {
+    found.insert(
+        fmt::format("point {}: alone, {}'s window meets other events than beside the others, so that its slowdown compares unlike "
+                    "times; measure more iterations, until all events lie in both",
+                    row.point, job.get<std::string>()));
   }
 }
 

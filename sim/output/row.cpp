@@ -1,7 +1,5 @@
 #include "output/row.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "metrics/fairness.hpp"
@@ -31,11 +29,17 @@ double Row::jain() const {
   return jain_index(shares);
 }
 
-std::set<std::string> Row::missed_events() const {
-  std::set<std::string> missed;
+std::set<Row::MissedEvent> Row::missed_events() const {
+  std::set<MissedEvent> missed;
   for (const Json& event : details.value("events_outside_window", Json::array()))
-    missed.insert(fmt::format("{} at {} s", event["what"].get<std::string>(), event["at_s"].get<double>()));
+    missed.emplace(event["what"].get<std::string>(), event["at_s"].get<double>(), event["count"].get<int>());
   return missed;
+}
+
+double Row::widest_half() const {
+  double widest = half_width();
+  for (const JobRow& job : jobs) widest = std::max(widest, job.iteration_half.value_or(0.0));
+  return widest;
 }
 
 Json to_json(const Row& row) {

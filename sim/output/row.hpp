@@ -4,6 +4,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -55,8 +56,11 @@ struct Row : PointFigures {
   double half_width() const { return interval ? interval->end / metrics.iteration - 1.0 : 0.0; }
   /// The row is a sample, and it is unknown how far from it another one would be.
   bool is_unsure() const { return is_sample && !interval; }
+  /// The same of the job that is known least.
+  double widest_half() const;
+  using MissedEvent = std::tuple<std::string, double, int>;  ///< what, when, how many
   /// The scripted events that its window leaves out.
-  std::set<std::string> missed_events() const;
+  std::set<MissedEvent> missed_events() const;
 };
 
 /// The row as an object of results.json: every figure by its name, the swept values in `sweep`, and its details.

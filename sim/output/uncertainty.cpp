@@ -67,17 +67,25 @@ std::string advice(const Row& row, const Scenario& scenario) {
                      round_up(*needed * each), wanted);
 }
 
+/// "theirs of " where a point has jobs, of which this one's mean is known least.
+std::string least_known_job(const Row& row) {
+  const auto less = [](const JobRow& a, const JobRow& b) { return a.iteration_half.value_or(0.0) < b.iteration_half.value_or(0.0); };
+  const auto job = std::max_element(row.jobs.begin(), row.jobs.end(), less);
+  return job == row.jobs.end() ? "" : job->name + " of ";
+}
+
 /// Of the point whose mean is known least.
 std::string note_uncertain(const Study& study, const std::vector<Row>& rows) {
-  const auto excess = [&](const Row& row) { return row.half_width() / wanted_of(scenario_of(study, row)); };
+  const auto excess = [&](const Row& row) { return row.widest_half() / wanted_of(scenario_of(study, row)); };
   const auto is_uncertain = [&](const Row& row) { return excess(row) > 1.0 && (!has_missed_until(row) || !row.replicates.empty()); };
   const auto count = static_cast<std::size_t>(std::count_if(rows.begin(), rows.end(), is_uncertain));
   if (count == 0) return "";
   const auto weight = [&](const Row& row) { return is_uncertain(row) ? excess(row) : 0.0; };
   const Row& worst = *std::max_element(rows.begin(), rows.end(), [&](const Row& a, const Row& b) { return weight(a) < weight(b); });
   const Scenario& scenario = scenario_of(study, worst);
-  return fmt::format("the mean of {} is known to no better than {}, that of {} to {}: {}", plural(count, "point"),
-                     as_percent(wanted_of(scenario)), point_of(worst), as_percent(worst.half_width()), advice(worst, scenario));
+  return fmt::format("the mean of {} is known to no better than {}, that of {}{} to {}: {}", plural(count, "point"),
+                     as_percent(wanted_of(scenario)), least_known_job(worst), point_of(worst), as_percent(worst.widest_half()),
+                     advice(worst, scenario));
 }
 
 /// Of samples whose mean nobody knows how well.

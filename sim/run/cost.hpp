@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -63,6 +64,9 @@ class CostEstimate {
   std::optional<SeenPaces> paces_;
   std::optional<WindowLengths> lengths_;
 };
+
+/// For how long estimates of all points of a command may see paces.
+constexpr std::chrono::seconds most_time_to_see_paces(3);
 
 /// CostEstimate::first().
 Cost estimate_cost(const Scenario& scenario, const PointOptions& options = {});

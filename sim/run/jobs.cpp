@@ -119,6 +119,13 @@ Json shared_links(const Timeline& runs, std::vector<Part>& parts, const Jobs& jo
   return list;
 }
 
+/// Which scripted events a job's window leaves out.
+std::vector<Json> missed(const Scenario& job, const JobTimeline& run) {
+  std::vector<Json> events;
+  for (const Json& event : events_outside(job, run.window)) events.push_back({event["what"], event["at_s"], event["count"]});
+  return events;
+}
+
 }  // namespace
 
 PointResult simulate_jobs(const Point& point, const PointOptions& options) {
@@ -141,6 +148,8 @@ PointResult simulate_jobs(const Point& point, const PointOptions& options) {
     const std::int64_t batch = parts[i].scenario.trace->batch;
     const Metrics together = measure(runs[i], batch);
     const Timeline by_itself = simulate({alone[i]}, parts[i].setup->network());
+    if (missed(parts[i].scenario, runs[i]) != missed(parts[i].scenario, by_itself.front()))
+      result.details["jobs_meet_other_events"].push_back(sharing.list[i].name);
     result.jobs.push_back({together.iteration, half_width_of(point.scenario, parts[i].scenario, runs[i], together.iteration),
                            measure(by_itself.front(), batch).iteration, together.exposed_communication, together.throughput});
     result.workers_simulated += jobs[i].simulated();

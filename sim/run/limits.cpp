@@ -34,11 +34,11 @@ std::string advice_on_memory(const Scenario& scenario) {
 
 Bytes Limits::most_memory() const { return memory ? *memory : available_memory(); }
 
-Cost cost_within(const Limits& limits, CostEstimate& estimate, const Scenario& scenario) {
+Cost cost_within(const Limits& limits, CostEstimate& estimate, const Scenario& scenario, bool may_see_paces) {
   constexpr double most_off = 100.0;  // formulas
   const Cost by_formulas = estimate.first();
   const double steps = replicates_of(scenario) * by_formulas.steps;
-  if (steps < limits.steps / most_off || steps > most_off * limits.steps) return by_formulas;
+  if (!may_see_paces || steps < limits.steps / most_off || steps > most_off * limits.steps) return by_formulas;
   estimate.see_paces();
   return estimate.first();
 }

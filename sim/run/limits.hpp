@@ -21,8 +21,8 @@ struct Limits {
   Bytes most_memory() const;
 };
 
-/// What the first simulation of a point takes. A short simulation tells the paces of workers where formulas come near to the limits.
-Cost cost_within(const Limits& limits, CostEstimate& estimate, const Scenario& scenario);
+/// What the first simulation of a point takes. Where formulas come near to the limits, a short simulation may tell the paces of workers.
+Cost cost_within(const Limits& limits, CostEstimate& estimate, const Scenario& scenario, bool may_see_paces = true);
 
 /// Why a point is not to be begun, and which options (of simctl) would allow it; empty where it is within the limits.
 std::string describe_excess(const Scenario& scenario, const Cost& cost, const Limits& limits);

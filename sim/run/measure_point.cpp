@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -18,25 +19,6 @@
 namespace syncopate {
 
 namespace {
-
-/// Pauses, slow times and changes of links that do not meet the window.
-Json events_outside(const Scenario& scenario, const Window& window) {
-  Json outside = Json::array();
-  const auto add = [&](const std::string& what, Seconds start, Seconds end) {
-    if (end > window.open && start < window.close) return;
-    outside.push_back(
-        {{"what", what}, {"at_s", start.value}, {"window_open_s", window.open.value}, {"window_close_s", window.close.value}});
-  };
-  for (const Pause& pause : scenario.speed.pauses) add(fmt::format("pause of rank {}", pause.worker), pause.start, pause.end);
-  for (const SlowSpell& spell : scenario.speed.spells) add(fmt::format("slow time of rank {}", spell.worker), spell.start, spell.end);
-  const auto add_changes = [&](const std::string& what, const LinkChanges::Changes& changes) {
-    add(what, changes.front().at, changes.back().at);
-  };
-  for (const auto& [node, changes] : scenario.cluster.link_changes.of_nodes)
-    add_changes(fmt::format("change of node {}'s link", node), changes);
-  for (const auto& [name, changes] : scenario.cluster.link_changes.of_names) add_changes(fmt::format("change of link {}", name), changes);
-  return outside;
-}
 
 std::vector<Interval> events_of(const Speed& speed) {
   std::vector<Interval> events;
@@ -54,8 +36,7 @@ Json details_of(const Setup& setup, const JobTimeline& timeline) {
   constexpr double noticeable = 0.01;
   if (const double growth = backlog_growth(timeline); scenario.schedule.pace.waits_later && growth > noticeable)
     details["backlog_growth"] = growth;
-  const Json outside = events_outside(scenario, timeline.window);
-  if (!outside.empty()) details["events_outside_window"] = outside;
+  if (Json outside = events_outside(scenario, timeline.window); !outside.empty()) details["events_outside_window"] = std::move(outside);
   if (const auto& servers = scenario.schedule.traffic.servers; servers && scenario.cluster.workers() > 1)
     details["servers"] = servers->servers;
   const std::vector<int> local_steps = count_local_steps(timeline);
@@ -132,6 +113,47 @@ std::vector<std::string> hosts_of(int workers, const Setup& setup) {
 }
 
 }  // namespace
+
+Json events_outside(const Scenario& scenario, const Window& window) {
+  Json outside = Json::array();
+  const auto misses = [&](Seconds start, Seconds end) { return end <= window.open || start >= window.close; };
+  const auto add = [&](const std::string& what, Seconds first, std::size_t count) {
+    outside.push_back({{"what", what},
+                       {"at_s", first.value},
+                       {"count", count},
+                       {"window_open_s", window.open.value},
+                       {"window_close_s", window.close.value}});
+  };
+  const auto add_event = [&](const char* what, int rank, Seconds start, Seconds end) {
+    if (misses(start, end)) add(fmt::format("{} of rank {}", what, rank), start, 1);
+  };
+  for (const Pause& pause : scenario.speed.pauses) add_event("pause", pause.worker, pause.start, pause.end);
+  for (const SlowSpell& spell : scenario.speed.spells) add_event("slow time", spell.worker, spell.start, spell.end);
+  for (const Absence& absence : scenario.speed.absences) add_event("absence", absence.worker, absence.start, absence.end);
+  // Each value holds until the next one, the last for ever.
+  const auto add_changes = [&](const std::string& what, const auto& changes) {
+    std::vector<Seconds> missed;
+    for (std::size_t i = 0; i < changes.size(); ++i) {
+      if (misses(changes[i].at, i + 1 < changes.size() ? changes[i + 1].at : Seconds(std::numeric_limits<double>::infinity())))
+        missed.push_back(changes[i].at);
+    }
+    if (!missed.empty()) add(what, missed.front(), missed.size());
+  };
+  const Cluster& cluster = scenario.cluster;
+  for (const auto& [node, changes] : cluster.link_changes.of_nodes) add_changes(fmt::format("bandwidth of node {}'s link", node), changes);
+  for (const auto& [name, changes] : cluster.link_changes.of_names) add_changes(fmt::format("bandwidth of {}", name), changes);
+  if (!cluster.regions) return outside;
+  const std::vector<Region>& regions = cluster.regions->list;
+  for (std::size_t from = 0; from < regions.size(); ++from) {
+    for (std::size_t to = 0; to < regions.size(); ++to) {
+      const Link& link = cluster.regions->wan[from][to];
+      const std::string name = fmt::format("wan {}-{}", regions[from].name, regions[to].name);
+      add_changes("bandwidth of " + name, link.bandwidth_changes);
+      add_changes("latency of " + name, link.latency_changes);
+    }
+  }
+  return outside;
+}
 
 std::optional<double> half_width_of(const Scenario& whole, const Scenario& training, const JobTimeline& run, Seconds iteration) {
   const Pace& pace = training.schedule.pace;

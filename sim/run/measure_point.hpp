@@ -15,6 +15,10 @@ namespace syncopate {
 /// no number.
 PointResult measure_point(const Point& point, Setup& setup, const Job& job, const JobTimeline& run, const RunPlan& plan);
 
+/// Scripted events that do not meet the window, in an order that depends on the scenario alone: `what`, `at_s` of the first, `count`, and
+/// the window. Of a bandwidth or latency that changes with time, the values that do not hold in it.
+Json events_outside(const Scenario& scenario, const Window& window);
+
 /// Half of the 95% interval of a training's mean iteration, as a share of it: empty if every cycle is like the last (to 1e-5), or too
 /// little was measured. `whole`: the scenario of all trainings.
 std::optional<double> half_width_of(const Scenario& whole, const Scenario& training, const JobTimeline& run, Seconds iteration);

@@ -103,7 +103,12 @@ PointResult simulate_until(const Point& point, const PointOptions& options, cons
     }
     const double next = std::max<double>(std::ceil(measured * std::clamp(needed, least_growth, most_growth)), lengths.fewest);
     const auto more = static_cast<int>(whole_cycles(static_cast<int>(std::min(most, next)), cycle));
-    const Bytes memory = while_it_grows * estimate.of(more).memory;
+    const Cost cost = estimate.of(more);
+    if (point.scenario.jobs && cost.steps > options.most_steps) {  // those that are done first go on
+      why_not = "more are over the limit of --max-steps";
+      break;
+    }
+    const Bytes memory = while_it_grows * cost.memory;
     if (const Bytes left = std::min(available_memory(), available_addresses()); memory > left) {
       why_not = fmt::format("{} take about {} of memory, of which {} are left", more, format_bytes(memory), format_bytes(left));
       break;
@@ -252,6 +257,7 @@ void simulate_points(const std::vector<const Point*>& points, int jobs, const st
   Limits limits = watch.limits;
   limits.memory = limits.most_memory();
   const auto options_of = [&](int point) { return options_within(limits, points[at(point)]->scenario, options(point)); };
+  const auto begin = std::chrono::steady_clock::now();
   for (int i = 0; i < static_cast<int>(points.size()); ++i) {
     const Point& point = *points[at(i)];
     gatherings.emplace_back(point.scenario);
@@ -262,7 +268,7 @@ void simulate_points(const std::vector<const Point*>& points, int jobs, const st
     }
     const PointOptions point_options = options_of(i);
     CostEstimate estimate(point.scenario, point_options);
-    const Cost cost = cost_within(limits, estimate, point.scenario);
+    const Cost cost = cost_within(limits, estimate, point.scenario, std::chrono::steady_clock::now() - begin < most_time_to_see_paces);
     refused[at(i)] = describe_excess(point.scenario, cost, limits);
     if (!refused[at(i)].empty()) {
       done(i, {.ok = false, .result = {}, .error = refused[at(i)], .code = ExitCode::simulation_failed});

@@ -48,9 +48,10 @@ Field partial_field(const Field& schedule) {
 }
 
 /// Throws InputError where switches cannot add up.
-void check_in_network(const Scenario& scenario, const std::optional<Field>& fidelity, const Field& all_reduce) {
+void check_in_network(const Scenario& scenario, const std::optional<Field>& fidelity, const Field& all_reduce, bool is_job) {
   const Cluster& cluster = scenario.cluster;
-  const char* const why = cluster.regions       ? R"(the cluster's regions have no switches in common; use "by-region")"
+  const char* const why = is_job                ? R"(jobs share links, but it has no messages that do; use "ring")"
+                          : cluster.regions     ? R"(the cluster's regions have no switches in common; use "by-region")"
                           : cluster.platform    ? R"(it has a closed form, which knows no routes of a platform; use "ring")"
                           : cluster.is_fitted() ? R"(the cluster's "fit" measures another all-reduce; leave "fit" out, or use "ring")"
                           : cluster.changes_with_time() ? R"(it has a closed form, in which links do not change with time; use "ring")"
@@ -65,7 +66,7 @@ void check_in_network(const Scenario& scenario, const std::optional<Field>& fide
 
 /// Throws InputError if the fidelity does not support the scenario.
 void check_fidelity(const Scenario& scenario, const std::optional<Field>& field, const std::optional<Field>& all_reduce,
-                    const Field& schedule) {
+                    const Field& schedule, bool is_job) {
   const Cluster& cluster = scenario.cluster;
   const bool fitted = cluster.is_fitted() && scenario.schedule.traffic.has_collectives();
   const bool changes = cluster.changes_with_time();
@@ -83,7 +84,7 @@ void check_fidelity(const Scenario& scenario, const std::optional<Field>& field,
   if (scenario.all_reduce.by_region && cluster.is_fitted()) {
     all_reduce->fail_because("the cluster's fit is of an all-reduce over all nodes; leave out \"fit\", or use \"ring\"");
   }
-  if (scenario.all_reduce.in_network && scenario.schedule.traffic.has_collectives()) check_in_network(scenario, field, *all_reduce);
+  if (scenario.all_reduce.in_network && scenario.schedule.traffic.has_collectives()) check_in_network(scenario, field, *all_reduce, is_job);
   const bool has_protocol = cluster.protocol != Protocol() && scenario.schedule.traffic.has_collectives() && cluster.nodes > 1;
   const bool goes_inside = scenario.all_reduce.across_gpus && cluster.gpus_per_node > 1 && scenario.schedule.traffic.ranks == RankKind::gpu;
   if (has_protocol && goes_inside) {
@@ -428,7 +429,7 @@ Scenario read_scenario(const Document& document, Library& library, bool is_job) 
   }
   scenario.schedule = read_schedule(fields.at("schedule"), scenario.cluster);
   if (const auto channels = fields.find("channels")) scenario.channels = read_channels(*channels, scenario.schedule);
-  check_fidelity(scenario, fidelity, all_reduce, fields.at("schedule"));
+  check_fidelity(scenario, fidelity, all_reduce, fields.at("schedule"), is_job);
   if (!is_job) check_places(scenario, document);
   if (const auto workers = fields.find("workers")) scenario.speed = read_workers(*workers, scenario, library);
   scenario.speed.slow = slow_workers(scenario);

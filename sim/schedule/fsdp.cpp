@@ -17,6 +17,7 @@ struct Fsdp : Sharding {
     const double share = 1.0 / sharders;
     return kept(share, share);
   }
+  double posts(const StepProfile& profile) const { return posts_that_gather(profile); }
   Program program(const ScheduleInput& input) const { return program_that_gathers(input); }
 };
 

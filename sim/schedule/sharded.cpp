@@ -213,13 +213,13 @@ std::string Sharding::note_on(const StepProfile& profile) const {
                      format_bytes(bytes_of_unit));
 }
 
-double Sharding::posts(const StepProfile& profile) const {
+double Sharding::posts_that_gather(const StepProfile& profile) const {
   const auto count = static_cast<double>(units(profile).size());
   const double for_backward = !frees_units() ? 0.0 : (count - (reshard_last ? 0.0 : 1.0)) / count;
-  return posts(profile, 1.0 + for_backward);
+  return posts_with(profile, 1.0 + for_backward);
 }
 
-double Sharding::posts(const StepProfile& profile, double gathers) const {
+double Sharding::posts_with(const StepProfile& profile, double gathers) const {
   const double sends = (sharders > 1 ? 1.0 : 0.0) + (replicas > 1 ? 1.0 : 0.0);
   return static_cast<double>(units(profile).size()) * ((sharders > 1 ? gathers : 0.0) + sends / accumulated);
 }

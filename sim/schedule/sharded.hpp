@@ -59,10 +59,10 @@ struct Sharding {
   /// The same for one of `units` units: the last one may stay gathered by itself.
   bool frees(std::size_t unit, std::size_t units) const { return frees_units() && (unit + 1 < units || reshard_last); }
   std::string note_on(const StepProfile& profile) const;
-  /// Where units are gathered for forward and for backward.
-  double posts(const StepProfile& profile) const;
-  /// `gathers`: of each unit in a step, on average.
-  double posts(const StepProfile& profile, double gathers) const;
+  /// Of program_that_gathers, in a step on average.
+  double posts_that_gather(const StepProfile& profile) const;
+  /// Of program_that_keeps.
+  double posts_that_keep(const StepProfile& profile) const { return posts_with(profile, 1.0 / accumulated); }
   /// The state that a rank keeps, with these shares of parameters and gradients.
   KeptState kept(double parameters, double gradients) const {
     return {parameters, gradients, 1.0 / sharders, parameter_bytes, reduce_bytes, optimizer_bytes_per_parameter};
@@ -76,6 +76,10 @@ struct Sharding {
 
   /// The collectives that a rank posts in a step, to the rows of traffic().
   class Rank;
+
+ private:
+  /// `gathers`: of each unit in a step, on average.
+  double posts_with(const StepProfile& profile, double gathers) const;
 };
 
 }  // namespace syncopate

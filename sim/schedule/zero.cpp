@@ -31,9 +31,7 @@ struct Zero : Sharding {
     const double share = 1.0 / sharders;
     return kept(gathers_units() ? share : 1.0, stage >= 2 ? share : 1.0);
   }
-  double posts(const StepProfile& profile) const {
-    return gathers_units() ? Sharding::posts(profile) : Sharding::posts(profile, 1.0 / accumulated);
-  }
+  double posts(const StepProfile& profile) const { return gathers_units() ? posts_that_gather(profile) : posts_that_keep(profile); }
   Program program(const ScheduleInput& input) const {
     return gathers_units() ? program_that_gathers(input) : program_that_keeps(input, gated);
   }

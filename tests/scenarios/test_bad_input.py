@@ -149,6 +149,7 @@ class BadScenario(Case):
             (jobs({"nodes": "0-1"}, fidelity="exact"), '/fidelity: expected one of auto, alpha-beta, per-message, flow, simgrid, got "exact"'),
             (jobs({"nodes": "0-1"}, epochs=2, samples=5), '/samples: "samples" is for a single training, but there are several jobs; leave one of them out'),
             (jobs({"nodes": "0-1"}, run={"steps": 5}), '/run: "run" is for a single training, but there are several jobs; leave one of them out'),
+            (jobs({"nodes": "0-1"}, all_reduce="in-network"), '/all_reduce: "in-network": jobs share links, but it has no messages that do; use "ring"'),
             (jobs({"nodes": "0-1"}, cluster=cluster(fit={"a_s": 0.001, "b_s_per_B": 1e-9, "nodes": 4, "algorithm": "ring"})),
              "/cluster/fit: the cluster's fit measures whole all-reduces, but jobs share links message by message; leave \"fit\" or \"jobs\" out"),
             (jobs({"nodes": "0-1"}, cluster=cluster(regions=[{"name": "a", "nodes": 2}, {"name": "b", "nodes": 2}], wan=[{"between": ["a", "b"], "rtt": 0.1, "bandwidth": 1e9}])),

@@ -137,6 +137,18 @@ class Windows(Jobs):
         jobs = self.run_jobs([{"nodes": "0-3"}, {"nodes": "4-7"}], iterations={})
         self.assertEqual((self.points[0]["measured_iterations"], [job["iteration_half"] for job in jobs]), (10, [None, None]))
 
+    def test_jobs_whose_windows_meet_other_events(self):
+        """An outage in the windows beside the others, but before those alone begin to train at their own pace."""
+        outage = [{"nodes": "1", "bandwidth_profile": [{"at_s": 3.0, "bandwidth": 0}, {"at_s": 3.5, "bandwidth": 1e9}]}]
+        jobs = [{"nodes": "0-3", "trace": one_tensor(0.5, 10 * MB)}, {"nodes": "0-3", "trace": one_tensor(0.5, 600 * MB)}]
+        self.run_jobs(jobs, cluster=cluster(nodes=8, link=LINK, node_links=outage), iterations={"warmup": 0, "measured": 3})
+        self.assertEqual(self.points[0]["jobs_meet_other_events"], ["job 0"])
+
+    def test_the_note_is_of_the_job_that_is_known_least(self):
+        draws = {"workers": {"jitter": {"distribution": "lognormal", "cv": 0.5}}}
+        done = self.run_scenario(several([self.PAIR[0], self.PAIR[1] | draws], iterations={"warmup": 0, "measured": 6}))
+        self.assertRegex(done.stdout, r"known to no better than 1%, that of job 1 of point 0 \(s-sgd\) to [\d.]+%")
+
     def test_until(self):
         changes = {"workers": {"jitter": {"distribution": "lognormal", "cv": 0.3}}, "iterations": {"measured": 5, "until": 0.02}}
         jobs = self.run_jobs(self.PAIR, **changes)

@@ -90,6 +90,21 @@ class Estimates(Case):
         found = re.search(r"and up to (\S+) (\w+) of memory a point, .*; most of it point 0 ", self.simctl("check", "scenario.json").stdout)
         self.assertEqual(float(found[1]) * UNITS[found[2]], memory)
 
+    def test_check_for_other_programs(self):
+        """The same as in words, to more digits."""
+        self.write("scenario.json", scenario(schedule={"name": "asgd"}, sweep={"/workers": [JITTER, paused(2000)]}))
+        said, told = (self.simctl("check", "scenario.json", "--format", name) for name in ("text", "json"))
+        self.assertEqual((told.returncode, told.stderr), (0, ""))
+        check = json.loads(told.stdout)
+        self.assertEqual((check["format"], check["scenario"], check["points"], check["refused"], check["longest_point"]["point"]), ("check/1", "scenario.json", 2, None, 1))
+        self.assertIn(f"for {check['steps']:.2g} gradient steps; most of it point 1 ", said.stdout)
+        self.assertGreaterEqual(check["longest_time_s"], check["time_s"])
+        self.assertGreater(check["time_s"], check["longest_point"]["time_s"])
+        self.write("scenario.json", ENDLESS)
+        refused = json.loads(self.simctl("check", "scenario.json", "--format", "json").stdout)["refused"]
+        self.assertEqual(refused["point"], 0)
+        self.assertIn("gradient steps would have to be simulated, over the limit of 1e+09", refused["because"])
+
     def test_check_tells_what_a_run_refuses(self):
         self.write("scenario.json", ENDLESS)
         done = self.simctl("check", "scenario.json")

@@ -1,6 +1,7 @@
 """Of links, what the oracle does not say: efficiency, and which way of simulating is chosen where latencies vary."""
 
 import json
+import re
 import unittest
 
 from support import Case, cluster, scenario, trace
@@ -197,7 +198,11 @@ class SwitchLinks(Case):
         for pattern in ("edge-aggregation: *", crossed[0], crossed[0].rsplit(" ", 1)[0]):
             self.assertAlmostEqual(self.total([(pattern, profile)]), plain + 7, delta=1e-6 * plain, msg=pattern)
         self.assertAlmostEqual(self.total([("edge-aggregation: *", profile)], fidelity="auto"), plain + 7, delta=1e-6 * plain)
-        self.assertAlmostEqual(self.total([("aggregation-core: *", profile)]), plain, delta=1e-9)
+        self.write("cluster.json", cluster(nodes=4, topology=self.FAT_TREE))
+        cables = set(re.findall(r'tooltip="(edge-aggregation: [^"]+)"', self.simctl("show", "./cluster.json", "--dot").stdout))
+        self.assertEqual(len(cables), 4)
+        for total, right in zip(sorted(self.total([(cable, profile)]) for cable in cables), (plain, plain, plain + 7, plain + 7), strict=True):  # the ring crosses two
+            self.assertAlmostEqual(total, right, delta=1e-6 * plain)
 
     def test_all_links_that_change_alike_are_another_link(self):
         half = [{"at_s": 0, "bandwidth": 2e7}]
@@ -214,6 +219,17 @@ class SwitchLinks(Case):
         links = [("edge-aggregation: *", [{"at_s": 0.2, "bandwidth": 0}, {"at_s": 3.2, "bandwidth": 1e7}, {"at_s": 4, "bandwidth": 4e7}])]
         for schedule in ("s-sgd", "asgd"):
             self.assertAlmostEqual(self.total(links, "simgrid", schedule), self.total(links, "flow", schedule), delta=1e-5, msg=schedule)
+
+    def test_simgrid_with_its_own_sharing_ends_outages(self):
+        """A message that began in an outage would keep its rate; one of ad-psgd would let the others train for ever."""
+        links = [("edge-aggregation: *", [{"at_s": 0.2, "bandwidth": 0}, {"at_s": 1.2, "bandwidth": 4e7}])]
+        for schedule in ("s-sgd", "wfbp", "ad-psgd"):
+            its_cluster = {"format": "cluster/1", "name": "c", "nodes": 4, "link": {"bandwidth": 4e7, "latency": "1ms"}, "topology": self.FAT_TREE,
+                           "link_profiles": [{"link": name, "bandwidth_profile": profile} for name, profile in links]}
+            content = scenario(cluster=its_cluster, schedule={"name": schedule}, iterations={"warmup": 0, "measured": 4}, fidelity="simgrid")
+            found = 4 * self.points(content, "--max-steps", "1000")[0]["iteration_s"]
+            if schedule != "ad-psgd":
+                self.assertAlmostEqual(found / self.total(links, "flow", schedule), 1, delta=0.02, msg=schedule)
 
     def test_jobs_and_shrinking_runs_keep_the_links_of_the_whole_cluster(self):
         links = [{"link": "edge-aggregation: *", "bandwidth_profile": [{"at_s": 0, "bandwidth": 1e7}]}]
@@ -233,8 +249,8 @@ class SwitchLinks(Case):
         fat_tree = {"topology": self.FAT_TREE}
         for links, more, message in (
                 ([{"link": "spine-*", "bandwidth_profile": good}], fat_tree,
-                 f'{place}/0/link: expected a link between switches of its nodes such as "edge-aggregation: switch 31 - switch 23", or a pattern that some match, got "spine-*"'),
-                ([{"link": "*", "bandwidth_profile": good}], {}, f'{place}/0/link: no links between switches join nodes of this star; use "node_links" for their own'),
+                 f'{place}/0/link: expected a link between switches of a fat-tree of 16 places such as "edge-aggregation: switch 31 - switch 23", or a pattern that some match, got "spine-*"'),
+                ([{"link": "*", "bandwidth_profile": good}], {}, f'{place}/0/link: this star has no links between switches; use "node_links" for those of nodes'),
                 ([{"link": "*", "bandwidth_profile": [{"at_s": 1, "bandwidth": 0}]}], fat_tree, f"{place}/0/bandwidth_profile: the last bandwidth is 0"),
                 ([{"link": "*"}], fat_tree, f'{place}/0: the required key "bandwidth_profile" is missing'),
                 ([{"bandwidth_profile": good}], fat_tree, f'{place}/0: the required key "link" is missing'),
@@ -262,6 +278,21 @@ class Contests(Case):
             self.assertEqual([len(point.get("events_outside_window", [])) for point in found["points"]], [0, 1], found["points"])
             self.assertIn("cannot be told apart", found["answer"][0])
             self.assertTrue(any("their windows meet other events, so that their means are not compared" in note for note in found["notes"]), found["notes"])
+        # Of several values only those that hold in no part of the window are missed.
+        whole = [{"at_s": 0.001, "bandwidth": 1.2e9}, {"at_s": begin, "bandwidth": 0}, {"at_s": begin + 0.3 * 20 * (slow - fast), "bandwidth": 1e6}, {"at_s": 1e6, "bandwidth": 2e6}]
+        found = self.results(scenario(**schedules, cluster=cluster(node_links=[{"nodes": "1", "bandwidth_profile": whole}])))
+        self.assertIn("cannot be told apart", found["answer"][0])
+        self.assertEqual([[event["count"] for event in point["events_outside_window"]] for point in found["points"]], [[1], [3]])
+        lasting = self.results(scenario(**schedules, cluster=cluster(node_links=[{"nodes": "1", "bandwidth_profile": [{"at_s": 0, "bandwidth": 1e7}]}])))
+        self.assertTrue(all("events_outside_window" not in point for point in lasting["points"]))
+        # Links between regions change, too.
+        far = {"link": {"bandwidth": "1Gbps", "latency": "50us"}, "regions": [{"name": "a", "nodes": 2}, {"name": "b", "nodes": 2}]}
+        wan = {"between": ["a", "b"], "rtt": "1ms", "bandwidth": "1Gbps"}
+        plain = self.results(scenario(**schedules, cluster=cluster(**far, wan=[wan])))
+        fast, slow = (point["iteration_s"] for point in plain["points"])
+        begin = 20 * fast + 0.3 * 20 * (slow - fast)
+        outage = [{"at_s": begin, "bandwidth": 0}, {"at_s": begin + 0.3 * 20 * (slow - fast), "bandwidth": "1Gbps"}]
+        self.assertIn("cannot be told apart", self.results(scenario(**schedules, cluster=cluster(**far, wan=[wan | {"bandwidth_profile": outage}])))["answer"][0])
         # Where all windows meet it, they are compared.
         self.assertIn("is fastest", self.results(scenario(**(schedules | {"iterations": {"warmup": 0, "measured": 30}}), **events))["answer"][0])
 

@@ -276,6 +276,24 @@ class Profiles(OnPlatforms):
         self.assertIn('or a pattern that some match, got "cable-x"',
                       self.run_scenario(scenario(cluster=self.use(self.star(), link_profiles=[{"link": "cable-x", "bandwidth_profile": profile}]))).stderr)
 
+    def test_the_cluster_comes_before_the_file(self):
+        profile = [{"at_s": 0, "bandwidth": 5e8}]
+        more = {"schedule": {"name": "s-sgd"}, "iterations": {"warmup": 0, "measured": 6}}
+        self.write("c.bw", self.TEXT)
+        times = [self.seconds(self.use(xml, link_profiles=[{"link": "cable-c", "bandwidth_profile": profile}]), **more) for xml in (self.star(), self.star(' bandwidth_file="c.bw"'))]
+        self.assertEqual(*times)
+
+    def test_texts_that_are_hard_to_read(self):
+        """What looks like the end of an element, a mark before the text, links that cannot change among those that a pattern names."""
+        self.write("c.bw", self.TEXT)
+        [right] = self.seconds(self.use(self.star(' bandwidth_file="c.bw"')), schedule={"name": "s-sgd"})
+        connected = '<trace_connect kind="BANDWIDTH" trace="t>x" element="cable-c"/>\n'
+        self.assertEqual(self.seconds(self.use(self.star(more=f'<trace id="t>x">{self.TEXT}</trace>\n{connected}')), schedule={"name": "s-sgd"}), [right])
+        (self.folder / "c.bw").write_bytes(b"\xef\xbb\xbf" + self.TEXT.encode())
+        self.assertEqual(self.seconds(self.use(self.star(' bandwidth_file="c.bw"')), schedule={"name": "s-sgd"}), [right])
+        halved = [{"link": "*", "bandwidth_profile": [{"at_s": 0, "bandwidth": 1e8}]}]
+        self.assertEqual(self.run_scenario(scenario(cluster=self.use(pods(), nodes=4, link_profiles=halved))).returncode, 0)
+
     def test_another_profile_is_another_study(self):
         content = scenario(cluster=self.use(self.star(' bandwidth_file="c.bw"')), schedule={"name": "s-sgd"})
         self.write("c.bw", self.TEXT)

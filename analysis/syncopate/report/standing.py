@@ -69,5 +69,5 @@ def read(checker, where, item):
     missed = set()
     for place, event in enumerate(checker.list(item.get("events_outside_window", []), f"{where}/events_outside_window")):
         checker.object(event, f"{where}/events_outside_window/{place}")
-        missed.add((event.get("what"), event.get("at_s")))
+        missed.add(tuple(str(event.get(key)) for key in ("what", "at_s", "count")))
     return tuple(replicates), checker.object(item.get("sweep", {}), f"{where}/sweep").get("/seed"), unsure, frozenset(missed)

@@ -16,6 +16,9 @@ namespace {
 /// SimGrid counts whole bytes, of which 2^26 stand for one.
 constexpr double exact_scale = 67108864.0;
 
+/// What a link has in an outage. With much less, ends of communications are so far away that SimGrid never comes to them.
+constexpr Rate least_bandwidth(1.0);
+
 Communications& configured(const SimGridModel& model) {
   if (const std::string reason = actors().configure(model.settings()); !reason.empty())
     throw SimulationError(fmt::format("SimGrid refuses its settings: {}", reason));
@@ -33,7 +36,13 @@ SimGridFlows::~SimGridFlows() { communications_.cancel_all(); }
 
 double SimGridFlows::bandwidth(std::size_t link) const {
   const auto width = widths_.find(link);
-  return scale_ * (width == widths_.end() ? 1 : width->second) * network_.bandwidth(link, clock_.now()).value;
+  return scale_ * (width == widths_.end() ? 1 : width->second) * std::max(least_bandwidth, network_.bandwidth(link, clock_.now())).value;
+}
+
+double SimGridFlows::narrowest(const Route& route) const {
+  double least = std::numeric_limits<double>::infinity();
+  for (const std::size_t link : route.crossed) least = std::min(least, bandwidth(link));
+  return least;
 }
 
 std::vector<std::size_t> SimGridFlows::links_of(std::span<const std::size_t> links) {
@@ -122,6 +131,8 @@ void SimGridFlows::send(std::size_t index, Bytes bytes, Seconds latency) {
                                       bytes.value, most / scale_));
   }
   moving.arrived = 0;
+  moving.latency = latency;
+  if (network_.changes_with_time()) moving.narrowest = narrowest(route);
   for (std::size_t piece = 0; piece < pieces; ++piece) {
     moving.communications[piece] = communications_.send(route.from, route.to, static_cast<std::uint64_t>(size),
                                                         {limited.empty() ? route.links : limited, route.back, latency.value},
@@ -155,17 +166,19 @@ void SimGridFlows::change_links() {
   for (std::size_t link = 0; link < links_.size(); ++link) {
     if (links_[link] && network_.changes(link)) communications_.set_bandwidth(*links_[link], bandwidth(link));
   }
-  if (!model_.fair) return;
-  // SimGrid keeps a communication below what its links had when it began: it begins anew with the bytes that are left.
+  // SimGrid keeps a communication below what its links had when it began: it begins anew with the bytes that are left. Its latency, by
+  // which SimGrid shares links, comes once more.
   for (std::size_t index = 0; index < moving_.size(); ++index) {
     Moving& moving = moving_[index];
     if (moving.path == nullptr || moving.arrived > 0) continue;
     const auto changes = [this](std::size_t link) { return network_.changes(link); };
     const std::span<const std::size_t> crossed = moving.route->crossed;
-    if (!moving.path->latency_changes() && std::none_of(crossed.begin(), crossed.end(), changes)) continue;
+    const bool is_met = model_.fair ? moving.path->latency_changes() || std::any_of(crossed.begin(), crossed.end(), changes)
+                                    : narrowest(*moving.route) > moving.narrowest;
+    if (!is_met) continue;
     const Bytes left(static_cast<double>(moving.communications.size()) * communications_.remaining(moving.communications.front()) / scale_);
     for (const std::size_t number : moving.communications) communications_.cancel(number);
-    send(index, left, Seconds(0));
+    send(index, left, moving.latency);
   }
 }
 

@@ -50,6 +50,8 @@ class SimGridFlows : public Flows {
     std::uint64_t number = 0;
     std::vector<std::size_t> communications;  ///< all begin at the same time with as many bytes
     std::size_t arrived = 0;                  ///< of these
+    Seconds latency{};                        ///< that SimGrid is told
+    double narrowest = 0.0;                   ///< bandwidth of the links when it began
     Seconds end{};
     Ended ended;
   };
@@ -60,6 +62,7 @@ class SimGridFlows : public Flows {
   void send(std::size_t index, Bytes bytes, Seconds latency);
   std::vector<std::size_t> links_of(std::span<const std::size_t> links);
   double bandwidth(std::size_t link) const;
+  double narrowest(const Route& route) const;
   std::size_t host(const Network* network, int rank);
   std::size_t limit(const Path& path);
   void change_links();
