@@ -1,9 +1,10 @@
 """Does "all_reduce": "auto" take the fastest algorithm for each size, and does a note say where latency is most of an all-reduce?"""
+import json
 import math
 import random
 import unittest
 
-from support import Case, cluster, scenario, trace
+from support import ROOT, Case, cluster, scenario, trace
 
 NAMES = ("ring", "halving-doubling", "recursive-doubling")
 ALPHA, BETA = 50e-6, 0.8e-9
@@ -122,6 +123,15 @@ class InNetwork(Case):
             times.append([point["iteration_s"] for point in self.results(content)["points"]])
         for one, other, schedule in zip(*times, schedules, strict=True):
             self.assertAlmostEqual(one / other, 1, delta=1e-9, msg=schedule)
+
+    def test_what_nvls_was_measured_to_take(self):
+        """FIDELITY.md's share of the nominal bandwidth, and how far it holds."""
+        nvlink = {"bandwidth": "450GBps", "latency": "3.4us", "efficiency": 0.61}
+        for name in ("azure-nd-h100-v5", "azure-nd-h200-v5"):
+            points = dict(json.loads((ROOT / f"scenarios/clusters/{name}.json").read_text())["fit"]["points"])
+            ratios = {size: points[size] / self.exposed(size, nodes=1, gpus_per_node=8, intra_node=nvlink) for size in (8 << 30, 64 << 20)}
+            self.assertAlmostEqual(ratios[8 << 30], 1, delta=0.005)
+            self.assertAlmostEqual(ratios[64 << 20], 1.3, delta=0.05)
 
     def test_other_operations_are_those_of_a_ring(self):
         self.write("trace.json", of_sizes(3_000_000, 40_000))
