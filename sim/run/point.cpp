@@ -87,7 +87,13 @@ PointResult simulate_until(const Point& point, const PointOptions& options, cons
     result = simulate_once(longer, options.without_files());
     half = widest_half(longer.scenario, result);
   };
-  simulate_iterations(lengths.first);
+  // Of jobs, those that are done first go on.
+  const auto is_within = [&](CostEstimate& of, int iterations) {
+    return iterations * static_cast<double>(point.scenario.all_workers()) <= options.most_steps &&
+           (!point.scenario.jobs || of.of(iterations).steps <= options.most_steps);
+  };
+  CostEstimate as_given(point.scenario);
+  simulate_iterations(is_within(as_given, lengths.first) ? lengths.first : std::min(lengths.first, point.scenario.measured));
   const Json note = point.scenario.fidelity ? Json() : result.details.value("fidelity_note", Json());
   longer.scenario.fidelity = result.fidelity;  // whatever more iterations would have `auto` choose
   const auto is_enough = [&] { return half && *half <= wanted && result.measured_iterations >= lengths.fewest; };
@@ -103,12 +109,11 @@ PointResult simulate_until(const Point& point, const PointOptions& options, cons
     }
     const double next = std::max<double>(std::ceil(measured * std::clamp(needed, least_growth, most_growth)), lengths.fewest);
     const auto more = static_cast<int>(whole_cycles(static_cast<int>(std::min(most, next)), cycle));
-    const Cost cost = estimate.of(more);
-    if (point.scenario.jobs && cost.steps > options.most_steps) {  // those that are done first go on
+    if (!is_within(estimate, more)) {
       why_not = "more are over the limit of --max-steps";
       break;
     }
-    const Bytes memory = while_it_grows * cost.memory;
+    const Bytes memory = while_it_grows * estimate.of(more).memory;
     if (const Bytes left = std::min(available_memory(), available_addresses()); memory > left) {
       why_not = fmt::format("{} take about {} of memory, of which {} are left", more, format_bytes(memory), format_bytes(left));
       break;

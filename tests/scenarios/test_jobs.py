@@ -133,6 +133,10 @@ class Windows(Jobs):
             self.assertAlmostEqual(one["iteration_s"] / other["iteration_s"], 1.0, delta=0.005)
         self.assertGreater(max(abs(one["iteration_s"] / other["iteration_s"] - 1.0) for one, other in zip(ten, long)), 0.01)
 
+    def test_a_limit_of_steps_keeps_the_window_short(self):
+        self.run_jobs(self.PAIR, "--max-steps", "1000", iterations={})
+        self.assertEqual(self.points[0]["measured_iterations"], 10)
+
     def test_jobs_that_do_not_meet_keep_ten(self):
         jobs = self.run_jobs([{"nodes": "0-3"}, {"nodes": "4-7"}], iterations={})
         self.assertEqual((self.points[0]["measured_iterations"], [job["iteration_half"] for job in jobs]), (10, [None, None]))
