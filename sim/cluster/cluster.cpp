@@ -351,13 +351,12 @@ Cluster read_cluster(const Document& document, const std::string& pointer) {
     if (cluster.is_fitted())
       protocol->fail_because("a \"protocol\" describes single messages, but a \"fit\" measures whole collectives; leave one of them out");
   }
-  if (const auto links = fields.find("node_links"); links && links->json() != Json::array()) {
+  using Read = std::pair<const char*, void (*)(const Field&, Cluster&)>;
+  for (const auto& [key, read] : {Read("node_links", read_node_links), Read("link_profiles", read_link_profiles)}) {
+    const auto links = fields.find(key);
+    if (!links || links->json() == Json::array()) continue;
     if (cluster.is_fitted()) links->fail_because("a \"fit\" measures whole collectives, but links change for bytes; leave one of them out");
-    read_node_links(*links, cluster);
-  }
-  if (const auto links = fields.find("link_profiles"); links && links->json() != Json::array()) {
-    if (cluster.is_fitted()) links->fail_because("a \"fit\" measures whole collectives, but links change for bytes; leave one of them out");
-    read_link_profiles(*links, cluster);
+    read(*links, cluster);
   }
   constexpr double widest = 100.0;
   constexpr double most_money = 1e12;

@@ -22,6 +22,8 @@ namespace {
 
 using PlatformTree = boost::property_tree::ptree;
 
+constexpr const char* of_link = "bandwidth_file";  // an attribute
+
 std::string attribute(const PlatformTree& element, const char* name) {
   return element.get<std::string>(fmt::format("<xmlattr>.{}", name), "");
 }
@@ -35,8 +37,9 @@ void for_each_element(const PlatformTree& tree, const std::function<void(const s
   }
 }
 
-/// Without elements where it is no XML: SimGrid says why.
+/// Without elements where there are no profiles, or where it is no XML: SimGrid says why.
 PlatformTree parse(const std::string& xml) {
+  if (xml.find(of_link) == std::string::npos && xml.find("<trace") == std::string::npos) return {};
   PlatformTree tree;
   std::istringstream stream(xml);
   try {
@@ -73,10 +76,7 @@ std::size_t end_of_element(const std::string& xml, std::size_t begin, const std:
 
 /// Blanks comments, traces and the links' attribute.
 std::string without_profiles(std::string xml) {
-  for (std::size_t begin = 0; (begin = xml.find("<!--", begin)) != std::string::npos;) {
-    const std::size_t end = xml.find("-->", begin);
-    blank(xml, begin, end == std::string::npos ? end : end + 3);
-  }
+  xml = without_comments(std::move(xml));
   for (const std::string tag : {"trace_connect", "trace"}) {
     for (std::size_t begin = 0; (begin = xml.find("<" + tag, begin)) != std::string::npos;) {
       const std::size_t after = begin + tag.size() + 1;
@@ -87,7 +87,7 @@ std::string without_profiles(std::string xml) {
       }
     }
   }
-  const std::string name = "bandwidth_file";
+  const std::string name = of_link;
   for (std::size_t begin = 0; (begin = xml.find(name, begin)) != std::string::npos;) {
     const std::size_t equals = xml.find_first_not_of(" \t\r\n", begin + name.size());
     const std::size_t quote = equals == std::string::npos ? equals : xml.find_first_not_of(" \t\r\n", equals + 1);
@@ -135,10 +135,18 @@ LinkChanges::Changes read_profile(const std::string& text, const std::string& wh
 
 }  // namespace
 
+std::string without_comments(std::string xml) {
+  for (std::size_t begin = 0; (begin = xml.find("<!--", begin)) != std::string::npos;) {
+    const std::size_t end = xml.find("-->", begin);
+    blank(xml, begin, end == std::string::npos ? end : end + 3);
+  }
+  return xml;
+}
+
 std::vector<std::string> profile_files(const std::string& xml) {
   std::vector<std::string> files;
   for_each_element(parse(xml), [&](const std::string& tag, const PlatformTree& element) {
-    const std::string file = tag == "trace" ? attribute(element, "file") : attribute(element, "bandwidth_file");
+    const std::string file = tag == "trace" ? attribute(element, "file") : attribute(element, of_link);
     if (!file.empty() && std::find(files.begin(), files.end(), file) == files.end()) files.push_back(file);
   });
   return files;
@@ -151,7 +159,7 @@ PlatformProfiles take_profiles(const std::string& xml, const std::string& name,
   for_each_element(parse(xml), [&](const std::string& tag, const PlatformTree& element) {
     const auto fail = [&](const std::string& why) { throw PlatformError(fmt::format("{}: {}: {}", name, tag, why)); };
     const std::string id = attribute(element, "id");
-    if (const std::string file = attribute(element, "bandwidth_file"); !file.empty()) {
+    if (const std::string file = attribute(element, of_link); !file.empty()) {
       if (tag != "link") fail(fmt::format("\"{}\" has a bandwidth_file, which only a link may have; leave it out", id));
       profiles.of_links.emplace_back(id, read_profile(read(file), file));
     }

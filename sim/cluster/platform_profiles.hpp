@@ -8,6 +8,9 @@
 
 namespace syncopate {
 
+/// A platform's text with spaces in place of comments, line by line as it was.
+std::string without_comments(std::string xml);
+
 /// A platform's text without its profiles of bandwidths, line by line as it was, and what these say.
 struct PlatformProfiles {
   std::string xml;

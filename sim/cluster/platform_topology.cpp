@@ -93,16 +93,7 @@ void add_others(const Platform& platform, std::vector<int>& hosts) {
 /// The first word of `words` that the platform has outside comments, with the line where it stands; `words` that end in '=' may have spaces
 /// before that.
 std::optional<std::pair<std::string_view, long>> find_any(const std::string& xml, std::span<const std::string_view> words) {
-  std::string text;  // without comments
-  for (std::size_t here = 0; here < xml.size();) {
-    const std::size_t comment = std::min(xml.find("<!--", here), xml.size());
-    text += xml.substr(here, comment - here);
-    const std::size_t end = std::min(xml.find("-->", comment), xml.size());
-    text.append(static_cast<std::size_t>(
-                    std::count(xml.begin() + static_cast<std::ptrdiff_t>(comment), xml.begin() + static_cast<std::ptrdiff_t>(end), '\n')),
-                '\n');
-    here = end;
-  }
+  const std::string text = without_comments(xml);
   for (const std::string_view word : words) {
     const bool is_attribute = word.ends_with('=');
     const std::string_view name = is_attribute ? word.substr(0, word.size() - 1) : word;

@@ -147,6 +147,7 @@ Json events_outside(const Scenario& scenario, const Window& window) {
   for (std::size_t from = 0; from < regions.size(); ++from) {
     for (std::size_t to = 0; to < regions.size(); ++to) {
       const Link& link = cluster.regions->wan[from][to];
+      if (!link.changes_with_time()) continue;
       const std::string name = fmt::format("wan {}-{}", regions[from].name, regions[to].name);
       add_changes("bandwidth of " + name, link.bandwidth_changes);
       add_changes("latency of " + name, link.latency_changes);

@@ -87,17 +87,17 @@ PointResult simulate_until(const Point& point, const PointOptions& options, cons
     result = simulate_once(longer, options.without_files());
     half = widest_half(longer.scenario, result);
   };
-  // Of jobs, those that are done first go on.
-  const auto is_within = [&](CostEstimate& of, int iterations) {
-    return iterations * static_cast<double>(point.scenario.all_workers()) <= options.most_steps &&
-           (!point.scenario.jobs || of.of(iterations).steps <= options.most_steps);
+  const PointOptions of_estimate = {.shortcuts = options.shortcuts, .dataflow = options.dataflow};
+  const auto is_within = [&](int iterations) {
+    if (iterations * static_cast<double>(point.scenario.all_workers()) > options.most_steps) return false;
+    // Jobs that are done first go on.
+    return !point.scenario.jobs || CostEstimate(point.scenario, of_estimate).of(iterations).steps <= options.most_steps;
   };
-  CostEstimate as_given(point.scenario);
-  simulate_iterations(is_within(as_given, lengths.first) ? lengths.first : std::min(lengths.first, point.scenario.measured));
+  simulate_iterations(is_within(lengths.first) ? lengths.first : std::min(lengths.first, point.scenario.measured));
   const Json note = point.scenario.fidelity ? Json() : result.details.value("fidelity_note", Json());
   longer.scenario.fidelity = result.fidelity;  // whatever more iterations would have `auto` choose
   const auto is_enough = [&] { return half && *half <= wanted && result.measured_iterations >= lengths.fewest; };
-  CostEstimate estimate(longer.scenario, {.shortcuts = options.shortcuts, .dataflow = options.dataflow});
+  CostEstimate estimate(longer.scenario, of_estimate);
   std::string why_not = "no more are simulated";
   while (!is_enough() && result.measured_iterations < lengths.most) {
     const int measured = result.measured_iterations;
@@ -109,7 +109,7 @@ PointResult simulate_until(const Point& point, const PointOptions& options, cons
     }
     const double next = std::max<double>(std::ceil(measured * std::clamp(needed, least_growth, most_growth)), lengths.fewest);
     const auto more = static_cast<int>(whole_cycles(static_cast<int>(std::min(most, next)), cycle));
-    if (!is_within(estimate, more)) {
+    if (!is_within(more)) {
       why_not = "more are over the limit of --max-steps";
       break;
     }

@@ -88,22 +88,27 @@ class Outage(Case):
         self.assertAlmostEqual(self.total(profile, **fair), self.total(profile), delta=1e-6)
 
 
-class NodeLinks(Case):
-    """Outages of a node's own link, in whatever topology."""
+class FourNodes(Case):
+    FAIR = {"network_model": "CM02", "fair": True}
 
     def setUp(self):
         super().setUp()
         self.write("trace.json", trace(gradients=[{"name": "l0.w", "layer": "l0", "bytes": 1e7}]))
 
-    def total(self, profile, which="2", schedule="s-sgd", fidelity="auto", **more):
-        """Seconds of four iterations on four nodes."""
+    def seconds(self, *arguments, schedule="s-sgd", fidelity="auto", model=FAIR, **more):
+        """Of four iterations on four nodes. `model`: of SimGrid; None: the usual one."""
         its_cluster = {"format": "cluster/1", "name": "c", "nodes": 4, "link": {"bandwidth": 4e7, "latency": "1ms"}} | more
-        if profile:
-            its_cluster["node_links"] = [{"nodes": which, "bandwidth_profile": profile}]
         content = scenario(cluster=its_cluster, schedule={"name": schedule}, iterations={"warmup": 0, "measured": 4}, fidelity=fidelity)
-        if fidelity == "simgrid":
-            content["simgrid"] = {"network_model": "CM02", "fair": True}
-        return 4 * self.points(content)[0]["iteration_s"]
+        if fidelity == "simgrid" and model:
+            content["simgrid"] = model
+        return 4 * self.points(content, *arguments)[0]["iteration_s"]
+
+
+class NodeLinks(FourNodes):
+    """Outages of a node's own link, in whatever topology."""
+
+    def total(self, profile, which="2", **more):
+        return self.seconds(**more, **({"node_links": [{"nodes": which, "bandwidth_profile": profile}]} if profile else {}))
 
     def test_an_outage_adds_its_length(self):
         """A ring's messages all wait for the one that stands still, whatever stands between the nodes."""
@@ -169,23 +174,13 @@ class NodeLinks(Case):
                 self.assertIn(message, done.stderr)
 
 
-class SwitchLinks(Case):
-    """Outages of links between switches, by their names."""
+class SwitchLinks(FourNodes):
+    """Outages of links between switches, by their names; two nodes to a switch."""
     FAT_TREE = {"name": "fat-tree", "k": 4}
 
-    def setUp(self):
-        super().setUp()
-        self.write("trace.json", trace(gradients=[{"name": "l0.w", "layer": "l0", "bytes": 1e7}]))
-
-    def total(self, links=(), fidelity="flow", schedule="s-sgd", **more):
-        """Seconds of four iterations on four nodes, two to a switch."""
-        its_cluster = {"format": "cluster/1", "name": "c", "nodes": 4, "link": {"bandwidth": 4e7, "latency": "1ms"}, "topology": self.FAT_TREE} | more
-        if links:
-            its_cluster["link_profiles"] = [{"link": name, "bandwidth_profile": profile} for name, profile in links]
-        content = scenario(cluster=its_cluster, schedule={"name": schedule}, iterations={"warmup": 0, "measured": 4}, fidelity=fidelity)
-        if fidelity == "simgrid":
-            content["simgrid"] = {"network_model": "CM02", "fair": True}
-        return 4 * self.points(content)[0]["iteration_s"]
+    def total(self, links=(), fidelity="flow", schedule="s-sgd", *arguments, **more):
+        changes = {"link_profiles": [{"link": name, "bandwidth_profile": profile} for name, profile in links]} if links else {}
+        return self.seconds(*arguments, schedule=schedule, fidelity=fidelity, **({"topology": self.FAT_TREE} | changes | more))
 
     def test_an_outage_of_a_link_that_the_ring_crosses_adds_its_length(self):
         compute = sum(layer["forward_s"] + layer["backward_s"] for layer in trace()["layers"])
@@ -224,10 +219,7 @@ class SwitchLinks(Case):
         """A message that began in an outage would keep its rate; one of ad-psgd would let the others train for ever."""
         links = [("edge-aggregation: *", [{"at_s": 0.2, "bandwidth": 0}, {"at_s": 1.2, "bandwidth": 4e7}])]
         for schedule in ("s-sgd", "wfbp", "ad-psgd"):
-            its_cluster = {"format": "cluster/1", "name": "c", "nodes": 4, "link": {"bandwidth": 4e7, "latency": "1ms"}, "topology": self.FAT_TREE,
-                           "link_profiles": [{"link": name, "bandwidth_profile": profile} for name, profile in links]}
-            content = scenario(cluster=its_cluster, schedule={"name": schedule}, iterations={"warmup": 0, "measured": 4}, fidelity="simgrid")
-            found = 4 * self.points(content, "--max-steps", "1000")[0]["iteration_s"]
+            found = self.total(links, "simgrid", schedule, "--max-steps", "1000", model=None)
             if schedule != "ad-psgd":
                 self.assertAlmostEqual(found / self.total(links, "flow", schedule), 1, delta=0.02, msg=schedule)
 
