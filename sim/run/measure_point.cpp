@@ -142,6 +142,7 @@ Json events_outside(const Scenario& scenario, const Window& window) {
   const Cluster& cluster = scenario.cluster;
   for (const auto& [node, changes] : cluster.link_changes.of_nodes) add_changes(fmt::format("bandwidth of node {}'s link", node), changes);
   for (const auto& [name, changes] : cluster.link_changes.of_names) add_changes(fmt::format("bandwidth of {}", name), changes);
+  for (const auto& [name, changes] : cluster.link_changes.latencies) add_changes(fmt::format("latency of {}", name), changes);
   if (!cluster.regions) return outside;
   const std::vector<Region>& regions = cluster.regions->list;
   for (std::size_t from = 0; from < regions.size(); ++from) {
