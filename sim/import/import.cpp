@@ -126,7 +126,7 @@ class Importer {
   }
 
   static ImportedStep summary_of(const TrainingStep& step) {
-    ImportedStep summary = {step.forward_span, step.backward_span, step.update, {}, step.collectives};
+    ImportedStep summary = {step.forward_span, step.backward_span, step.update, {}, step.collectives, step.number};
     for (std::size_t i = 0; i < step.layers.size(); ++i) summary.layers.push_back(step.forward[i] + step.backward[i]);
     return summary;
   }

@@ -276,12 +276,22 @@ class EventHandler : public nlohmann::json_sax<Parser> {
     const KinetoTrace::Stretch stretch = {time, number_of(event_.thread), number_of(event_.process)};
     if (event_.name.starts_with("gloo:") || event_.name.starts_with("mpi:")) return trace_.host_collectives.push_back(stretch);
     if (event_.name.starts_with("c10d::")) trace_.collective_calls.push_back(stretch);
+    keep_mark(time);
     const bool of_interest = event_.name.find("AccumulateGrad") != std::string::npos || event_.name.starts_with("Optimizer.step");
     if (!of_interest && (event_.sequence == KinetoTrace::none || !cpu_operator)) return;
     const bool unnumbered_node = event_.forward_thread == 0 && event_.name.starts_with("autograd::engine");
     trace_.operators.push_back({time.start, time.end, event_.sequence, number_of(event_.name), stretch.thread, stretch.process,
                                 number_of(event_.shapes), number_of(event_.type),
                                 unnumbered_node ? KinetoTrace::none : event_.forward_thread});
+  }
+
+  void keep_mark(Interval time) {
+    constexpr std::string_view word = "ProfilerStep#";
+    if (!event_.name.starts_with(word)) return;
+    std::int64_t number = 0;
+    const char* const last = event_.name.data() + event_.name.size();
+    const auto [end, error] = std::from_chars(event_.name.data() + word.size(), last, number);
+    if (error == std::errc() && end == last && number >= 0) trace_.marks.push_back({time, number, number_of(event_.process)});
   }
 
   std::uint32_t number_of(const std::string& text) { return trace_.strings.number_of(text); }

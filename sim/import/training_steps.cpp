@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <optional>
@@ -121,6 +122,7 @@ class Finder {
       steps[i].collectives = collectives_in(steps[i].forward_start, is_last ? end : steps[i + 1].forward_start);
       if (!is_last) measure_period(steps[i + 1].forward_start, steps[i], spans[i]);
     }
+    set_numbers(steps);
     return steps;
   }
 
@@ -426,6 +428,22 @@ class Finder {
         std::lower_bound(collectives_.begin(), collectives_.end(), from, [](const Interval& c, Seconds time) { return c.start < time; });
     for (; at != collectives_.end() && at->start < to; ++at) durations.push_back(at->end - at->start);
     return durations;
+  }
+
+  /// A step has the number of the latest mark in which its first layer begins, by the host's clock.
+  void set_numbers(std::vector<TrainingStep>& steps) const {
+    std::vector<const KinetoTrace::Mark*> marks;
+    for (const KinetoTrace::Mark& mark : profile_->marks) marks.push_back(&mark);
+    std::stable_sort(marks.begin(), marks.end(), [](const auto* a, const auto* b) { return a->time.start < b->time.start; });
+    std::map<std::int64_t, std::size_t> passes;
+    for (TrainingStep& step : steps) {
+      const Seconds begin = step.layers.front()->start;
+      const auto next =
+          std::upper_bound(marks.begin(), marks.end(), begin, [](Seconds time, const auto* m) { return time < m->time.start; });
+      if (next == marks.begin() || (*std::prev(next))->time.end < begin) continue;
+      const std::int64_t mark = (*std::prev(next))->number;
+      step.number = StepNumber{mark, passes[mark]++};
+    }
   }
 
   void measure_period(Seconds next, TrainingStep& step, const std::vector<Interval>& spans) const {

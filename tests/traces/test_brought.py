@@ -5,6 +5,7 @@ import csv
 import json
 import pathlib
 import random
+import shutil
 import tarfile
 import unittest
 
@@ -505,6 +506,69 @@ class Ranks(Brought):
         path.write_text(json.dumps(document))
         lines = self.table("job")
         self.assertIn("step 3 of 5", lines[4])
+
+    def numbered(self, firsts, steps=6, slow=lambda step: 1.0 if step < 7 else 1.5, ranks=None):
+        """Profiles of ranks that record `steps` steps from ProfilerStep#`firsts` on; None: without numbers. Rank 2 is `slow` by these numbers."""
+
+        class Numbered(Rank):
+            def slow(self, step):
+                return slow(step)
+
+        folder = self.folder / "job"
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        for rank, first in zip(ranks or range(len(firsts)), firsts):
+            profile = Numbered(rank, 4, steps=steps, first=first)
+            profile.now += 1e5 * rank
+            profile.free += 1e5 * rank
+            profile.write(folder / f"rank{rank}.json")
+
+    def test_steps_are_matched_by_their_numbers(self):
+        """The profiles cover steps 3 to 8, 5 to 10 and 4 to 9: in 5 to 8 rank 2 is slow from 7 on."""
+        self.numbered([3, 5, 4, 3])
+        lines = self.table("job")
+        self.assertIn("step 3 of 4 (#7)", lines[4])
+        self.assertIn("medians over 4 steps that all ranks have, ProfilerStep#5 to #8", lines[-2])
+        # By position, rank 2's last step, slow, would be beside steps 8 and 10 of the others: each waits for it in its own steps 7 and later.
+        self.assertIn("400 us from the last rank's start to the end", lines[-1])
+        self.assertEqual([line.split()[5:7] for line in lines[2:6]], [["75", "us"], ["75", "us"], ["0", "us"], ["75", "us"]])
+        # The import compares the same steps: rank 2's median over these is 725 us, and since it is slow 800 us.
+        self.run_import("job", "--workers", "workers.json")
+        workers = json.loads((self.folder / "workers.json").read_text())
+        self.assertEqual(workers["slow"], [{"ranks": "2", "factor": 1.25, "pass": "forward"}, {"ranks": "2", "factor": 1.25, "pass": "backward"}])
+        self.assertEqual(len(workers["jitter"]["factors"]), 16)
+
+    def test_steps_with_several_passes_are_matched_by_number_and_pass(self):
+        self.numbered([3, 5, 4, 3])
+        for path in (self.folder / "job").iterdir():
+            document = json.loads(path.read_text())
+            marks = [event for event in document["traceEvents"] if event["name"].startswith("ProfilerStep#")]
+            for even, odd in zip(marks, marks[1:]):
+                number = int(even["name"].split("#")[1])
+                if number % 2 == 0:  # one mark around the steps 2 n and 2 n + 1
+                    even["dur"] = odd["ts"] + odd["dur"] - even["ts"]
+            document["traceEvents"] = [event for event in document["traceEvents"] if not (event in marks and int(event["name"].split("#")[1]) % 2 and event is not marks[0])]
+            path.write_text(json.dumps(document))
+        lines = self.table("job")
+        # Whole in all ranks: #6 (6 and 7) and the first pass of #8. The ranks that begin at 3 and 5 have those as marks of their own; #4's passes are in two ranks.
+        self.assertIn("step 2 of 3 (#6)", lines[4])
+        self.assertIn("medians over 3 steps that all ranks have, ProfilerStep#6 to #8", lines[-2])
+
+    def test_ranks_of_different_steps_are_refused(self):
+        self.numbered([3, 7, 20], steps=4)
+        message = "simctl: job/rank1.json: rank 1 has ProfilerStep#7 to #10, but rank 0 has ProfilerStep#3 to #6, and no step is in all ranks; record the same steps in every rank\n"
+        done = self.simctl("trace", "ranks", "job")
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (3, "", message))
+        self.assertEqual(self.run_import("job", code=3).stderr, message)
+        self.run_import("job", "--rank", 1)
+        # Two by two they share steps, but not all three.
+        self.numbered([3, 5, 7], steps=4)
+        self.assertIn("job/rank2.json: rank 2 has ProfilerStep#7 to #10, but rank 0 has ProfilerStep#3 to #6, and no step is in all ranks", self.simctl("trace", "ranks", "job").stderr)
+
+    def test_a_rank_without_numbers_is_matched_by_position(self):
+        self.numbered([3, 5, 4, None])
+        lines = self.table("job")
+        self.assertIn("medians over 6 steps\n", "\n".join(lines) + "\n")
 
     def test_each_rank_has_a_trace_of_its_own(self):
         self.job(slow=lambda step: 1.2)
