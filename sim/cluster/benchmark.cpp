@@ -42,12 +42,6 @@ std::vector<MeasuredTime> increasing(const std::vector<MeasuredTime>& measured) 
   return result;
 }
 
-/// A dictionary as Python prints it, as JSON.
-std::string with_double_quotes(std::string text) {
-  if (text.find('"') == std::string::npos) std::replace(text.begin(), text.end(), '\'', '"');
-  return text;
-}
-
 bool is_json(const std::string& text) {
   for (const char letter : text) {
     if (std::isspace(static_cast<unsigned char>(letter)) == 0) return letter == '{';
@@ -136,7 +130,8 @@ Benchmark read_benchmark(const std::filesystem::path& path, const BenchmarkOptio
 Benchmark read_benchmark(const std::string& file, const std::string& text, const BenchmarkOptions& options) {
   if (is_inspector_log(text)) return read_inspector_logs({{file, text}}, options).front();
   Benchmark benchmark = is_deepspeed_log(text) ? read_deepspeed_log(file, text, options)
-                        : is_json(text)        ? read_json_benchmark(Document(parse_json(with_double_quotes(text), file), file), options)
+                        : is_ddp_log(text)     ? read_ddp_log(file, text, options)
+                        : is_json(text)        ? read_json_benchmark(Document(parse_json(text, file), file), options)
                                                : read_printed_benchmark(file, text, options);
   finish_benchmark(benchmark);
   return benchmark;

@@ -25,8 +25,12 @@ bool is_deepspeed_log(const std::string& text);
 Benchmark read_deepspeed_log(const std::string& file, const std::string& text, const BenchmarkOptions& options);
 Benchmark read_ds_bench(const std::vector<PrintedLine>& lines, const BenchmarkOptions& options);
 
-/// The same for JSON: network-probe/1, the file that nccl-tests or rccl-tests write with -J, or DistributedDataParallel's
-/// _get_ddp_logging_data(). Throws InputError.
+/// DistributedDataParallel's _get_ddp_logging_data(), as Python or JSON, also in a log and of several ranks. Of these the one with the
+/// shortest communication counts, since the others wait for it. Throws InputError.
+bool is_ddp_log(const std::string& text);
+Benchmark read_ddp_log(const std::string& file, const std::string& text, const BenchmarkOptions& options);
+
+/// The same for JSON: network-probe/1, or the file that nccl-tests or rccl-tests write with -J. Throws InputError.
 Benchmark read_json_benchmark(const Document& document, const BenchmarkOptions& options);
 
 /// One row of nccl-tests.

@@ -5,13 +5,16 @@
 #include <optional>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "base/document.hpp"
+#include "base/errors.hpp"
 #include "base/fields.hpp"
 #include "base/indexed.hpp"
 #include "base/statistics.hpp"
 #include "cluster/benchmark_formats.hpp"
+#include "cluster/benchmark_lines.hpp"
 
 namespace syncopate {
 
@@ -208,44 +211,116 @@ Bytes sum_of(const Field& sizes) {
   return Bytes(sum);
 }
 
-/// What DistributedDataParallel counts, in nanoseconds. Communication is from the first bucket's start to the last one's end: one number
-/// for all buckets, which cannot tell a start-up time.
-Benchmark read_ddp(const Document& document, const BenchmarkOptions& options) {
+/// What DistributedDataParallel counts of one rank. Communication is from the first bucket's start to the last one's end: one number for
+/// all buckets, which cannot tell a start-up time.
+struct DdpTimes {
+  int line = 0;
+  int ranks = 0;
+  Bytes bytes;
+  Seconds forward;
+  Seconds backward;
+  Seconds communication;
+  Seconds overlap;
+};
+
+DdpTimes ddp_times(const Document& document, int line) {
   constexpr double nanoseconds = 1e-9;
   constexpr double most_ns = 1e18;
   const Field root(document);
   Object log(root);
-  Benchmark benchmark = {document.file(), "DistributedDataParallel"};
-  benchmark.ranks = static_cast<int>(log.at("world_size").integer(2, most_ranks));
-  if (options.ranks > 0) {
-    if (const std::string wrong = contradiction({.ranks = options.ranks}, benchmark.ranks); !wrong.empty())
-      log.at("world_size").fail_because(wrong);
-  }
-  benchmark.nodes = nodes_by_options(options, benchmark.ranks, document.file());
+  DdpTimes times;
+  times.line = line;
+  times.ranks = static_cast<int>(log.at("world_size").integer(2, most_ranks));
   const auto rebuilt = log.find("rebuilt_bucket_sizes");
-  const Bytes bytes = sum_of(rebuilt && rebuilt->is_text() && !rebuilt->text().empty() ? *rebuilt : log.at("bucket_sizes"));
+  const bool is_rebuilt = rebuilt && rebuilt->is_text() && !rebuilt->json().get_ref<const std::string&>().empty();
+  times.bytes = sum_of(is_rebuilt ? *rebuilt : log.at("bucket_sizes"));
   const auto time = [&](const char* key) {
     const auto found = log.find(key);
     return Seconds(found ? nanoseconds * found->number(0, most_ns) : 0);
   };
-  const Seconds communication = time("avg_backward_comm_time");
-  if (communication == Seconds(0) || bytes == Bytes(0)) {
-    log.at("avg_backward_comm_time").fail_because("no communication was timed yet; ask for the data after 20 steps or more");
+  times.forward = time("avg_forward_compute_time");
+  times.backward = time("avg_backward_compute_time");
+  times.communication = time("avg_backward_comm_time");
+  times.overlap = time("avg_backward_compute_comm_overlap_time");
+  return times;
+}
+
+constexpr std::string_view ddp_key = "avg_backward_comm_time";
+
+/// A dictionary as Python prints it, as JSON.
+std::string with_double_quotes(std::string text) {
+  if (text.find('"') == std::string::npos) std::replace(text.begin(), text.end(), '\'', '"');
+  return text;
+}
+
+/// All dictionaries with DistributedDataParallel's times. They have no others inside.
+std::vector<DdpTimes> ddp_logs_of(const std::string& file, const std::string& text) {
+  std::string joined;
+  std::vector<std::size_t> begins;  // of the lines
+  for (const PrintedLine& line : lines_of(file, text, [](std::string_view line) { return line.find('{'); })) {
+    begins.push_back(joined.size());
+    joined += line.text + "\n";
   }
-  benchmark.operations[Operation::all_reduce].line = CostLine{Seconds(0), SecondsPerByte(communication.value / bytes.value)};
-  benchmark.notes = {
-      fmt::format("of the job: forward {:.4g} ms, backward {:.4g} ms, communication {:.4g} ms, of which {:.4g} ms beside backward",
-                  1e3 * time("avg_forward_compute_time").value, 1e3 * time("avg_backward_compute_time").value, 1e3 * communication.value,
-                  1e3 * time("avg_backward_compute_comm_overlap_time").value),
-      "one time for all buckets, with their waits for late ranks and for backward, cannot tell a start-up time; nccl-tests tell more"};
-  return benchmark;
+  std::vector<DdpTimes> logs;
+  std::size_t done = 0;
+  const bool is_alone = joined.find(ddp_key) == joined.rfind(ddp_key);
+  for (std::size_t key = joined.find(ddp_key); key != std::string::npos; key = joined.find(ddp_key, done)) {
+    const auto line = static_cast<int>(std::upper_bound(begins.begin(), begins.end(), key) - begins.begin());
+    const std::size_t open = joined.rfind('{', key);
+    const std::size_t close = joined.find('}', key);
+    if (open == std::string::npos || open < done || close == std::string::npos) {
+      throw InputError(
+          fmt::format("{}:{}: \"{}\" is in no whole dictionary {{...}}; print all of _get_ddp_logging_data()", file, line, ddp_key));
+    }
+    done = close + 1;
+    const std::string name = is_alone ? file : fmt::format("{}:{}", file, line);
+    logs.push_back(ddp_times(Document(parse_json(with_double_quotes(joined.substr(open, done - open)), name), name), line));
+  }
+  return logs;
 }
 
 }  // namespace
 
+bool is_ddp_log(const std::string& text) {
+  return text.find(ddp_key) != std::string::npos && text.find("bucket_sizes") != std::string::npos;
+}
+
+Benchmark read_ddp_log(const std::string& file, const std::string& text, const BenchmarkOptions& options) {
+  const std::vector<DdpTimes> logs = ddp_logs_of(file, text);
+  const auto fail = [&file](const DdpTimes& log, const std::string& why) {
+    throw InputError(fmt::format("{}:{}: {}", file, log.line, why));
+  };
+  const DdpTimes* shortest = nullptr;
+  for (const DdpTimes& log : logs) {
+    if (log.ranks != logs.front().ranks)
+      fail(log,
+           fmt::format("{} ranks, but line {} has {}; give each run a file of its own", log.ranks, logs.front().line, logs.front().ranks));
+    if (log.communication == Seconds(0) || log.bytes == Bytes(0)) continue;
+    if (shortest == nullptr || log.communication < shortest->communication) shortest = &log;
+  }
+  if (shortest == nullptr) fail(logs.front(), "no communication was timed yet; ask for the data after 20 steps or more");
+  if (options.in_place) fail(*shortest, "--in-place chooses columns of nccl-tests, which this data does not have; leave it out");
+  Benchmark benchmark = {file, "DistributedDataParallel", shortest->ranks};
+  if (options.ranks > 0) {
+    if (const std::string wrong = contradiction({.ranks = options.ranks}, benchmark.ranks); !wrong.empty()) fail(*shortest, wrong);
+  }
+  benchmark.nodes = nodes_by_options(options, benchmark.ranks, file);
+  const Seconds communication = shortest->communication;
+  benchmark.operations[Operation::all_reduce].line = CostLine{Seconds(0), SecondsPerByte(communication.value / shortest->bytes.value)};
+  benchmark.notes = {
+      fmt::format("of the job: forward {:.4g} ms, backward {:.4g} ms, communication {:.4g} ms, of which {:.4g} ms beside backward",
+                  1e3 * shortest->forward.value, 1e3 * shortest->backward.value, 1e3 * communication.value, 1e3 * shortest->overlap.value),
+      "one time for all buckets, with their waits for late ranks and for backward, cannot tell a start-up time; nccl-tests tell more"};
+  if (logs.size() > 1) {
+    benchmark.notes.push_back(
+        fmt::format("the data of {} ranks or moments is in it; that of line {} counts, with the shortest communication: others wait longer",
+                    logs.size(), shortest->line));
+  }
+  return benchmark;
+}
+
 Benchmark read_json_benchmark(const Document& document, const BenchmarkOptions& options) {
   const Json& root = document.root();
-  if (root.contains("avg_backward_comm_time") && root.contains("bucket_sizes")) return read_ddp(document, options);
   const bool of_tests = root.contains("nccl_version") || root.contains("rccl_version");
   if (of_tests && root.contains("results")) return read_nccl(document, options);
   if (root.contains("format")) return read_probe(document, options);

@@ -4,6 +4,7 @@ import copy
 import gzip
 import json
 import os
+import pprint
 import shutil
 import subprocess
 import time
@@ -778,6 +779,33 @@ class ClusterFit(Case):
             self.assertEqual((done.returncode, done.stdout), (3, ""))
             self.assertIn(message, done.stderr)
 
+    def test_ddp_s_data_in_a_log(self):
+        log = {"world_size": 8, "rank": 0, "module_name": "ResNet", "bucket_sizes": "1000000", "rebuilt_bucket_sizes": "26000000, 4000000", "avg_forward_compute_time": 30000000,
+               "avg_backward_compute_time": 60000000, "avg_backward_comm_time": 15000000, "avg_backward_compute_comm_overlap_time": 12000000, "nccl_socket_ifname": "eth0"}
+        self.assertEqual(self.fit(repr(log), "--gpus-per-node", 8).returncode, 0)
+        want = self.cluster()
+        for text in (repr(log), json.dumps(log), json.dumps(log, indent=2), pprint.pformat(log)):
+            for prefix in ("", "ddp: ", *self.PREFIXES):
+                with self.subTest(prefix, text=text):
+                    done = self.fit(f"{prefix}epoch 3 {{'loss': 0.25}}\n" + "".join(f"{prefix}{line}\n" for line in text.splitlines()) + f"{prefix}it's done\n", "--gpus-per-node", 8)
+                    self.assertEqual((done.returncode, done.stderr), (0, ""))
+                    self.assertEqual(self.cluster(), want)
+        # All ranks print theirs, the last one to arrive the shortest, and one nothing yet.
+        times = [17000000, 0, 15000000, 16000000]
+        done = self.fit("".join(f"[1,{rank}]<stdout>:{log | {'rank': rank, 'avg_backward_comm_time': time}}\n" for rank, time in enumerate(times)), "--gpus-per-node", 8)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual(self.cluster(), want)
+        self.assertIn("note: the data of 4 ranks or moments is in it; that of line 3 counts, with the shortest communication: others wait longer\n", done.stdout)
+        lines = [f"0: {log | {'avg_backward_comm_time': 0}}", f"1: {log | {'world_size': 4}}"]
+        for text, options, message in (("\n".join(lines), (), "run.txt:2: 4 ranks, but line 1 has 8; give each run a file of its own"), (lines[0] + "\n" + lines[0], (), "run.txt:1: no communication was timed yet"),
+                                       (repr(log)[:-1], (), 'run.txt:1: "avg_backward_comm_time" is in no whole dictionary'), ("x\n" + repr(log)[1:], (), 'run.txt:2: "avg_backward_comm_time" is in no whole dictionary'),
+                                       (f"{log}\n{log | {'rank': 'x' * 9, 'bucket_sizes': 3, 'rebuilt_bucket_sizes': ''}}", (), "run.txt:2: /bucket_sizes: expected"),
+                                       (repr(log), ("--in-place",), "run.txt:1: --in-place chooses columns of nccl-tests"), (repr(log), ("--ranks", "4"), "run.txt:1: 8 ranks took part, but --ranks says 4")):
+            with self.subTest(message):
+                done = self.fit(text, "--gpus-per-node", 4, *options)
+                self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (3, "", 1), done.stderr)
+                self.assertIn(message, done.stderr)
+
     def test_few_samples_of_a_job_are_no_measurement(self):
         events = [event(6000000, us) for us in (5000, 3000, 2000)] + [event(100, us) for us in (200, 201, 202, 203, 204)]
         done = self.fit(json.dumps({"traceEvents": events}), "--gpus-per-node", "8")
@@ -888,9 +916,9 @@ class ClusterFit(Case):
             cluster = self.cluster()
             self.assertEqual((cluster["nodes"], cluster["gpus_per_node"], cluster["intra_node"]), (1, 4, {"bandwidth": 3e11, "latency": 3.4e-6, "efficiency": 0.8}))
             self.assertTrue(cluster["source"].startswith("nominal: "))
-        # The weakest of the connections counts.
+        # A ring through all GPUs does without the two weakest connections.
         self.fit(self.matrix(word=lambda a, b: "NV2" if a + b == 3 else "NV4"))
-        self.assertEqual(self.cluster()["intra_node"]["bandwidth"], 5e10)
+        self.assertEqual(self.cluster()["intra_node"]["bandwidth"], 1e11)
         self.fit(self.matrix(word=lambda a, b: "NODE" if a + b == 3 else "PIX"))
         self.assertEqual(self.cluster()["intra_node"], {"bandwidth": 3.15e10, "latency": 5.7e-6, "efficiency": 0.762})
         done = self.fit(self.SYSTEM)
@@ -899,6 +927,108 @@ class ClusterFit(Case):
         self.assertEqual((self.cluster()["intra_node"]["bandwidth"], self.cluster()["link"], self.cluster()["nics"]),
                          (4.5e11, {"bandwidth": 5e10, "latency": 9.6e-6, "efficiency": 0.96}, 2))
         self.assertEqual(self.run_scenario(scenario(cluster="mine.json", schedule={"name": "wfbp"}), "--set", "/cluster/nodes=2").returncode, 0)
+
+    # The hybrid cube mesh of a DGX-1 with eight V100: 0 where no NVLink is. Its links of two NVLinks are a ring: 0 3 2 1 5 6 7 4.
+    CUBE_MESH = ((0, 1, 1, 2, 2, 0, 0, 0), (1, 0, 2, 1, 0, 2, 0, 0), (1, 2, 0, 2, 0, 0, 1, 0), (2, 1, 2, 0, 0, 0, 0, 1), (2, 0, 0, 0, 0, 1, 1, 2), (0, 2, 0, 0, 1, 0, 2, 1),
+                 (0, 0, 1, 0, 1, 2, 0, 2), (0, 0, 0, 1, 2, 1, 2, 0))
+
+    def system(self, links, gpus=8, capability=70, speed="16.0 GT/s PCIe", width="16", per_switch=2, per_cpu=4):
+        """NCCL's topology: `per_cpu` GPUs at a CPU, `per_switch` behind a PCIe switch with an interface. links(gpu): lines <nvlink>."""
+        lines, number = ['<system version="1">'], 0
+        for cpu in range(0, gpus, per_cpu):
+            lines.append(f'<cpu host_hash="0x9f" numaid="{cpu // per_cpu}" affinity="00ff" arch="x86_64" vendor="AuthenticAMD" familyid="143" modelid="49">')
+            for switch in range(cpu, min(gpus, cpu + per_cpu), per_switch):
+                lines.append(f'<pci busid="0000:f{switch}:00.0" class="0x060400" vendor="0x1000" device="0xc010" link_speed="16.0 GT/s PCIe" link_width="16">')
+                for gpu in range(switch, min(gpus, switch + per_switch)):
+                    lines.append(f'<pci busid="0000:0{gpu}:00.0" class="0x030200" vendor="0x10de" device="0x20b0" link_speed="{speed}" link_width="{width}">'
+                                 f'<gpu dev="{gpu}" sm="{capability}" rank="{gpu}" gdr="1">{"".join(links(gpu))}</gpu></pci>')
+                lines.append(f'<pci busid="0000:e{switch}:00.0" class="0x020700" link_speed="16.0 GT/s PCIe" link_width="16"><nic><net name="mlx5_{number}" dev="{number}" speed="200000" '
+                             'port="1" latency="0.000000" guid="0x1" maxconn="262144" gdr="1"/></nic></pci></pci>')
+                number += 1
+            lines.append("</cpu>")
+        return "\n".join([*lines, "</system>"])
+
+    @staticmethod
+    def nvlinks(counts, kind="0x030200"):
+        return [f'<nvlink target="0000:0{gpu}:00.0" count="{count}" tclass="{kind}"/>' for gpu, count in enumerate(counts) if count]
+
+    def test_unlike_links_between_gpus(self):
+        """The narrowest link of the best ring through all GPUs, worked out by hand, and what is said of it."""
+        mesh = self.CUBE_MESH
+        words = lambda counts: lambda a, b: f"NV{counts[a][b]}" if counts[a][b] else "NODE" if a // 4 == b // 4 else "SYS"
+        pairs = [[4 if a // 2 == b // 2 else 0 for b in range(8)] for a in range(8)]
+        square = [[0, 2, 0, 1], [2, 0, 1, 0], [0, 1, 0, 2], [1, 0, 2, 0]]
+        star = [[0, 2, 2, 2], [2, 0, 0, 0], [2, 0, 0, 0], [2, 0, 0, 0]]
+        best = "the narrowest link of the best ring through all GPUs, as collectives go round"
+        table = [(mesh, 5e10, f"NV2: 2 NVLinks of nominally 25 GB/s (NVLink 2 to 4; 5 has 50, bridges of A40, A6000 and RTX 3090 have 14); pairs of GPUs are joined 8 by NV2, 8 by NV1, 12 by SYS; taken: NV2, {best}"),
+                 ([[min(1, count) for count in row] for row in mesh], 2.5e10, f"pairs of GPUs are joined 16 by NV1, 12 by SYS; taken: NV1, {best}"),
+                 (pairs, 3.15e10, f"SYS: nominally 31.5 GB/s (PCIe 4.0 x16; 3.0 has half, 5.0 twice); pairs of GPUs are joined 4 by NV4, 8 by NODE, 16 by SYS; taken: SYS, {best}"),
+                 (square, 2.5e10, f"pairs of GPUs are joined 2 by NV2, 2 by NV1, 2 by NODE; taken: NV1, {best}"),
+                 (star, 3.15e10, f"pairs of GPUs are joined 3 by NV2, 3 by NODE; taken: NODE, {best}")]
+        for counts, bandwidth, text in table:
+            with self.subTest(text):
+                done = self.fit(self.matrix(gpus=len(counts), word=words(counts)))
+                self.assertEqual((done.returncode, done.stderr), (0, ""))
+                self.assertEqual((self.cluster()["gpus_per_node"], self.cluster()["intra_node"]["bandwidth"]), (len(counts), bandwidth))
+                self.assertIn(text, self.cluster()["source"])
+                self.assertIn(text, done.stdout)
+                self.assertTrue(self.cluster()["source"].startswith("nominal: "))
+        # Many GPUs
+        done = self.fit(self.matrix(gpus=17, word=lambda a, b: "NV1" if a + b == 1 else "NV2"))
+        self.assertEqual(self.cluster()["intra_node"]["bandwidth"], 2.5e10)
+        self.assertIn("taken: NV1, the narrowest, since rings are looked for among at most 16 GPUs", done.stdout)
+        self.fit(self.matrix(gpus=16, word=lambda a, b: "NV1" if a + b == 1 else "NV2"))
+        self.assertEqual(self.cluster()["intra_node"]["bandwidth"], 5e10)
+        # Ways through PCIe have one figure, and pairs are not counted.
+        self.assertNotIn("pairs", self.fit(self.matrix(word=lambda a, b: "SOC" if a + b == 3 else "PIX")).stdout)
+
+    def test_nccl_s_topologies(self):
+        switches = lambda gpu: [f'<nvlink target="0000:c{switch}:00.0" count="2" tclass="0x068000"/>' for switch in range(6)]
+        mesh = lambda gpu: self.nvlinks(self.CUBE_MESH[gpu])
+        pairs = lambda gpu: self.nvlinks([4 if gpu // 2 == other // 2 else 0 for other in range(8)])
+        power = lambda gpu: self.nvlinks([3 if gpu // 2 == other // 2 and gpu != other else 0 for other in range(4)]) + ['<nvlink target="0004:00:00.0" count="3" tclass="0x068001"/>']
+        best = "taken: {}, the narrowest link of the best ring through all GPUs, as collectives go round"
+        table = [(self.system(switches, capability=80), 3e11, "NV12: 12 NVLinks of nominally 25 GB/s\n"), (self.system(switches, capability=100), 6e11, "NV12: 12 NVLinks of nominally 50 GB/s\n"),
+                 (self.system(mesh), 5e10, "NV2: 2 NVLinks of nominally 25 GB/s; pairs of GPUs are joined 8 by NV2, 8 by NV1, 12 by SYS; " + best.format("NV2")),
+                 (self.system(pairs, capability=86, speed="8.0 GT/s PCIe"), 15753800000, "SYS: nominally 15.75 GB/s (PCIe, 8 GT/s x16); pairs of GPUs are joined 4 by NV4, 8 by PHB, 16 by SYS; " + best.format("SYS")),
+                 (self.system(pairs, gpus=2, capability=86), 5.624e10, "NV4: 4 NVLinks of nominally 14.06 GB/s\n"),
+                 (self.system(lambda gpu: [], speed="5 GT/s", width="8"), 4e9, "SYS: nominally 4 GB/s (PCIe, 5 GT/s x8)\n"),
+                 (self.system(lambda gpu: [], gpus=4, speed="", width="0"), 3.15e10, "PHB: nominally 31.5 GB/s (PCIe 4.0 x16; 3.0 has half, 5.0 twice)\n"),
+                 (self.system(lambda gpu: [], gpus=2), 31507700000, "PIX: nominally 31.51 GB/s (PCIe, 16 GT/s x16)\n"),
+                 # NVLinks to the CPUs of IBM's AC922 join no GPUs.
+                 (self.system(power, gpus=4, per_cpu=2), 31507700000, "SYS: nominally 31.51 GB/s (PCIe, 16 GT/s x16); pairs of GPUs are joined 2 by NV3, 4 by SYS; " + best.format("SYS"))]
+        for text, bandwidth, said in table:
+            with self.subTest(said):
+                done = self.fit(text)
+                self.assertEqual((done.returncode, done.stderr), (0, ""))
+                self.assertEqual(self.cluster()["intra_node"]["bandwidth"], bandwidth)
+                self.assertIn(f"joined by {said}", done.stdout)
+                self.assertEqual((self.cluster()["gpus_per_node"], self.cluster()["nics"], self.cluster()["link"]["bandwidth"]), (text.count("<gpu "), text.count("<net "), 2.5e10))
+        self.assertRegex(self.fit(self.system(switches)).stdout, r"mlx5_1 +200 +2, 3\n")
+        done = self.fit(self.system(lambda gpu: ['<xgmi target="0000:01:00.0" count="1" tclass="0x038000"/>']))
+        self.assertEqual((done.returncode, done.stderr), (3, "simctl: run.txt: GPUs of AMD, joined by xGMI, are not read; give the cluster's intra_node yourself\n"))
+
+    def test_what_launchers_write_before_a_topology(self):
+        mesh = self.CUBE_MESH
+        text = self.matrix(gpus=8, word=lambda a, b: f"NV{mesh[a][b]}" if mesh[a][b] else "SYS")
+        self.assertEqual(self.fit(text).returncode, 0)
+        want = self.cluster()
+        near = "mlx5_0        -  0, 1, 4, 5, 6, 7\nmlx5_1        -  2, 3, 4, 5, 6, 7\n"
+        for prefix in ("", *self.PREFIXES):
+            with self.subTest(prefix):
+                done = self.fit(self.behind(prefix, text))
+                self.assertEqual((done.returncode, done.stderr), (0, ""))
+                self.assertEqual(self.cluster(), want)
+                self.assertIn(near, done.stdout)
+        # Several processes of a node print it one after the other, or line by line.
+        lines = [[f"[1,{rank}]<stdout>:{line}" for line in text.splitlines()] for rank in range(3)]
+        for text in (sum(lines, []), [line for row in zip(*lines) for line in row]):
+            self.assertEqual(self.fit("\n".join(text)).returncode, 0)
+            self.assertEqual(self.cluster(), want)
+        other = self.matrix(gpus=8, word=lambda a, b: f"NV{max(1, mesh[a][b])}" if a + b != 3 else "SYS")
+        for second, message in ((other, "run.txt:23: another row of GPU0, of another node; give the output of one node"),
+                                (self.matrix(gpus=4), "run.txt:22: another node's matrix, with other columns; give the output of one node")):
+            self.assertIn(message, self.fit(self.matrix(gpus=8, word=lambda a, b: "NV12") + second).stderr)
 
     def test_a_topology_beside_a_benchmark(self):
         (self.folder / "topo.txt").write_text(self.matrix())
@@ -943,7 +1073,7 @@ class ClusterFit(Case):
                 ("<system><cpu>", "run.txt:1: not valid XML"), ("<system></system>", "run.txt: 0 elements <gpu>, expected 1 to 1024"),
                 (self.SYSTEM.replace('"12"', '"-1"'), 'an <nvlink> with count="-1", expected 1 to 1000'),
                 (self.SYSTEM.replace('"400000"', '"nan"', 1), '<net name="mlx5_0"> has speed="nan", expected Mb/s'),
-                (" 0: " + good.replace("\n", "\n 0: "), "run.txt: no line begins with GPU0, GPU1, ..."),
+                (good.replace("GPU0", "PU0", 1), "run.txt: no line begins with GPU0, GPU1, ...; give the output of nvidia-smi topo -m"),
                 ("<system>" + "<pci>" * 50000 + "</pci>" * 50000 + "</system>", "run.txt: not valid XML: more than 64 elements inside each other")):
             with self.subTest(message):
                 done = self.fit(text)
