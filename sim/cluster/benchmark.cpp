@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cctype>
 #include <string_view>
 #include <utility>
 
@@ -42,11 +41,12 @@ std::vector<MeasuredTime> increasing(const std::vector<MeasuredTime>& measured) 
   return result;
 }
 
+/// An object, or a list of objects.
 bool is_json(const std::string& text) {
-  for (const char letter : text) {
-    if (std::isspace(static_cast<unsigned char>(letter)) == 0) return letter == '{';
-  }
-  return false;
+  constexpr std::string_view spaces = " \t\r\n";
+  std::size_t begin = text.find_first_not_of(spaces);
+  if (begin != std::string::npos && text[begin] == '[') begin = text.find_first_not_of(spaces, begin + 1);
+  return begin != std::string::npos && text[begin] == '{';
 }
 
 }  // namespace

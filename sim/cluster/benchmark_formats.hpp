@@ -30,7 +30,8 @@ Benchmark read_ds_bench(const std::vector<PrintedLine>& lines, const BenchmarkOp
 bool is_ddp_log(const std::string& text);
 Benchmark read_ddp_log(const std::string& file, const std::string& text, const BenchmarkOptions& options);
 
-/// The same for JSON: network-probe/1, or the file that nccl-tests or rccl-tests write with -J. Throws InputError.
+/// The same for JSON: network-probe/1, the file that nccl-tests or rccl-tests write with -J, or the list that rccl-tests write with -Z
+/// json. Throws InputError.
 Benchmark read_json_benchmark(const Document& document, const BenchmarkOptions& options);
 
 /// One row of nccl-tests.

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <optional>
 #include <sstream>
@@ -128,7 +129,8 @@ void require_success(Object& run) {
 /// nccl-tests write times in microseconds, bandwidths in GB/s, and unknown values as null or "nan".
 NcclRow nccl_result(const Field& element, bool in_place) {
   Object result(element);
-  for (const char* key : {"count", "type", "actual_iterations", "experiment_name", in_place ? "out_of_place" : "in_place"})
+  for (const char* key : {"count", "type", "actual_iterations", "experiment_name", "in_place_per_iter", "out_of_place_per_iter",
+                          in_place ? "out_of_place" : "in_place"})
     result.find(key);
   const bool reduces = result.at("redop").text() != "none";
   const auto root = result.find("root");
@@ -141,8 +143,7 @@ NcclRow nccl_result(const Field& element, bool in_place) {
   if (!timed.is_object())
     timed.fail_because(in_place ? "was not measured; leave --in-place out" : "was not measured; use --in-place for the other times");
   Object times(timed);
-  times.find("alg_bw");
-  times.find("nwrong");
+  for (const char* key : {"alg_bw", "nwrong", "bitwise"}) times.find(key);
   if (times.find("cpu_time")) times.at("cpu_time").fail_because("is the host's time, not the all-reduce's; run nccl-tests without -C");
   const Bytes bytes(result.at("size").number(0, 1e15));
   if (bytes == Bytes(0)) return {};
@@ -192,6 +193,71 @@ Benchmark read_nccl(const Document& document, const BenchmarkOptions& options) {
   }
   require_success(run);
   run.finish();
+  return benchmark;
+}
+
+/// The operation of a name that rccl-tests give, or nullopt if no schedule uses it.
+std::optional<Operation> rccl_operation(const std::string& name) {
+  constexpr std::array<std::pair<std::string_view, Operation>, 4> names = {{{"AllReduce", Operation::all_reduce},
+                                                                            {"ReduceScatter", Operation::reduce_scatter},
+                                                                            {"AllGather", Operation::all_gather},
+                                                                            {"Broadcast", Operation::broadcast}}};
+  const auto found = std::find_if(names.begin(), names.end(), [&name](const auto& row) { return row.first == name; });
+  return found == names.end() ? std::nullopt : std::optional(found->second);
+}
+
+/// A list of rows, each with what the run was. In several cycles each size is timed again: their median counts.
+Benchmark read_rccl(const Document& document, const BenchmarkOptions& options) {
+  Benchmark benchmark = {document.file(), "rccl-tests"};
+  const std::vector<Field> rows = Field(document).list();
+  const std::string type = Object(rows.front()).at("type").text();
+  std::map<Operation, std::map<double, std::vector<double>>> times;  // by size
+  for (const Field& element : rows) {
+    Object row(element);
+    int ranks = options.ranks;
+    int nodes = 0;
+    if (const auto processes = row.find("ranks")) {
+      const auto each = row.find("gpusPerRank");
+      ranks = static_cast<int>(processes->integer(1, most_ranks) * (each ? each->integer(1, 1024) : 1));
+      nodes = static_cast<int>(row.at("nodes").integer(1, ranks));
+      if (ranks < 2) processes->fail_because("one rank cannot communicate; measure at least two");
+      if (ranks % nodes != 0)
+        processes->fail_because(fmt::format("{} ranks on {} nodes; measure the same number on every node", ranks, nodes));
+      if (const std::string wrong = contradiction(options, ranks); !wrong.empty()) processes->fail_because(wrong);
+    } else {
+      if (ranks < 2) element.fail_because("does not tell the number of ranks; give it with --ranks");
+      nodes = nodes_by_options(options, ranks, document.file());
+    }
+    if (benchmark.ranks > 0 && (ranks != benchmark.ranks || nodes != benchmark.nodes))
+      element.fail_because("has other ranks than the rows above; give each run a file of its own");
+    benchmark.ranks = ranks;
+    benchmark.nodes = nodes;
+    if (row.at("type").text() != type)
+      row.at("type").fail_because(fmt::format("is not {}, as above; run rccl-tests with one type (-d)", type));
+    const std::optional<Operation> operation = rccl_operation(row.at("name").text());
+    if (!operation) row.at("name").fail_because(fmt::format("is of an operation that {}", useful_programs));
+    const Field wrong = row.at("wrong");
+    if (wrong.json().is_number() && wrong.json() > 0)
+      wrong.fail_because(fmt::format("{} results were wrong, {}", wrong.json().dump(), failed_run));
+    if ((row.at("inPlace").integer(0, 1) == 1) != options.in_place) continue;
+    const MeasuredTime measured = {Bytes(row.at("size").number(0, 1e15)),
+                                   Seconds(microseconds * row.at("time").number(0, longest_s / microseconds))};
+    if (measured.bytes == Bytes(0)) continue;
+    if (measured.time == Seconds(0)) row.at("time").fail_because("is 0; measure more iterations");
+    const std::string off =
+        wrong_bus_bandwidth({.measured = measured, .bus_bandwidth = row.at("busBw").number(0, fastest_Bps)}, *operation, ranks);
+    if (!off.empty()) row.at("busBw").fail_because(off);
+    times[*operation][measured.bytes.value].push_back(measured.time.value);
+  }
+  if (times.empty())
+    Field(document).fail_because(options.in_place ? "no row was measured in place" : "no row was measured out of place; use --in-place");
+  for (auto& [operation, sizes] : times) {
+    for (auto& [bytes, samples] : sizes) {
+      std::sort(samples.begin(), samples.end());
+      constexpr double middle = 0.5;
+      benchmark.operations[operation].measured.push_back({Bytes(bytes), Seconds(quantile(samples, middle))});
+    }
+  }
   return benchmark;
 }
 
@@ -324,6 +390,7 @@ Benchmark read_json_benchmark(const Document& document, const BenchmarkOptions& 
   const bool of_tests = root.contains("nccl_version") || root.contains("rccl_version");
   if (of_tests && root.contains("results")) return read_nccl(document, options);
   if (root.contains("format")) return read_probe(document, options);
+  if (root.is_array()) return read_rccl(document, options);
   Field(document).fail_because(
       "expected a file of netprobe (\"format\": \"network-probe/1\"), of nccl-tests with -J (\"nccl_version\", \"results\"), of NCCL's "
       "Inspector (\"coll_perf\") or of DistributedDataParallel (\"bucket_sizes\")");

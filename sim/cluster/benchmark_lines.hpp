@@ -23,7 +23,7 @@ struct PrintedLine {
 /// The lines that begin tables of benchmarks.
 inline constexpr std::string_view nccl_head = "# nThread";
 inline constexpr std::string_view nccl_test_head = "# Collective test starting:";  ///< newer versions name the program first
-inline constexpr std::string_view osu_head = "# OSU MPI";
+inline constexpr std::string_view osu_head = "# OSU ";                             ///< MPI, MPI-CUDA, NCCL-CUDA, ...
 inline constexpr std::string_view osu_names = "# Size";
 inline constexpr std::string_view deepspeed_head = "Comm. Op";
 inline constexpr std::string_view ds_bench_head = "---- Performance of ";

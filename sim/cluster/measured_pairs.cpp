@@ -9,6 +9,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <sstream>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -67,8 +68,33 @@ void add(std::map<Names, Rate>& bandwidths, const Names& direction, Rate rate, c
                                direction.second));
 }
 
+/// The output of iperf3 --json; of --json-stream, whose lines {"event": "start", "data": {...}} and {"event": "end", "data": {...}} are the
+/// parts of the same.
+Document read_iperf_output(const std::filesystem::path& file) {
+  const std::string text = read_file(file);
+  const std::string name = file.string();
+  const std::size_t begin = text.find_first_not_of(" \t\r\n");
+  if (begin != std::string::npos && text[begin] != '{')
+    throw InputError(fmt::format("{}: not the output of iperf3 --json, which begins with {{; run iperf3 again with --json", name));
+  std::istringstream lines(text);
+  std::string line;
+  std::getline(lines, line);
+  constexpr std::string_view first_event = R"({"event":)";
+  if (!line.starts_with(first_event)) return {parse_json(text, name), name};
+  Json whole = Json::object();
+  int number = 0;
+  do {
+    ++number;
+    if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
+    Json event = parse_json(line, fmt::format("{}:{}", name, number));
+    if (event.is_object() && event.contains("event") && event["event"].is_string() && event.contains("data"))
+      whole[event["event"].get<std::string>()] = std::move(event["data"]);
+  } while (std::getline(lines, line));
+  return {std::move(whole), name};
+}
+
 void read_iperf(const std::filesystem::path& file, Found& found) {
-  const Document document = Document::read(file);
+  const Document document = read_iperf_output(file);
   const Json& root = document.root();
   const Field run(document);
   if (!root.is_object() || (!root.contains("end") && !root.contains("error"))) {

@@ -220,6 +220,16 @@ class ClusterFit(Case):
             self.assertEqual((done.returncode, done.stdout), (3, ""))
             self.assertIn(message, done.stderr)
 
+    def test_osu_s_tests_of_libraries_and_accelerators(self):
+        """Those of NCCL and RCCL were not found."""
+        sizes = [(1024, 30.5), (1048576, 900.0)]
+        for library in ("MPI-CUDA", "MPI-ROCM", "MPI-SYCL", "NCCL", "NCCL-CUDA", "RCCL-ROCM"):
+            for warning in ("", "#Using NCCL\n" * 8):
+                with self.subTest(library):
+                    done = self.fit(warning + osu(sizes).replace("OSU MPI", f"OSU {library}"), "--ranks", "8")
+                    self.assertEqual((done.returncode, done.stderr), (0, ""))
+                    self.assertEqual(self.cluster()["fit"]["points"], [[1024, 3.05e-05], [1048576, 9e-4]])
+
     def test_of_osus_columns_the_time_of_the_all_reduce_alone(self):
         short, full = ("Overall(us)", "Compute(us)", "Pure Comm.(us)", "Overlap(%)"), ("Overall(us)", "Compute(us)", "Coll. Init(us)", "MPI_Test(us)", "MPI_Wait(us)", "Pure Comm.(us)", "Overlap(%)")
         for text in (osu_columns(short, [(4, 900.1, 800.0, 30.0, 5.0), (1048576, 2000.0, 1900.0, 900.0, 0.0)]),
@@ -434,6 +444,10 @@ class ClusterFit(Case):
         both["end"]["sum_received_bidir_reverse"] = {"bits_per_second": 40e6}
         self.assertEqual(self.places({"b-a.json": both, "b-a.txt": "round-trip min/avg/max = 76.6/77.1/78.1 ms\n"}).returncode, 0)
         self.assertEqual(self.cluster()["wan"], [{"between": ["a", "b"], "rtt": 0.0771, "bandwidth": {"up": 5e6, "down": 1.6125e7}, "connections": 8}])
+        # --json-stream writes an event on each line.
+        stream = lambda run: "".join(f'{{"event":"{name}","data":{json.dumps(run[name])}}}\n' for name in ("start", "end"))
+        self.assertEqual(self.places({"b-a.json": stream(both), "b-a.txt": ping(1, 0)}).returncode, 0)
+        self.assertEqual(self.cluster()["wan"], [{"between": ["a", "b"], "rtt": 0.001, "bandwidth": {"up": 5e6, "down": 1.6125e7}, "connections": 8}])
         # With -R the other place sends.
         for back in ({}, {"b-a.json": iperf(2e9)}, {"b-a.json": iperf(2e9, reverse=0)}):
             self.assertEqual(self.places({"a-b.json": iperf(1e9), "b-a.txt": ping(1, 0)} | back).returncode, 0)
@@ -456,6 +470,10 @@ class ClusterFit(Case):
             (good | {"a-b.json": "{"}, "a-b.json"),
             (good | {"a-b.json": {"start": {}}}, 'a-b.json: /: has no "end": it is not the output of iperf3 --json, or was cut off; run iperf3 again'),
             (good | {"a-b.json": {"start": {}, "error": "unable to connect"}}, 'iperf3 says "unable to connect"; run it again'),
+            (good | {"a-b.json": "Connecting to host b, port 5201\n"}, "a-b.json: not the output of iperf3 --json, which begins with {; run iperf3 again with --json"),
+            (good | {"a-b.json": '{"event":"start","data":{}}\n'}, 'a-b.json: /: has no "end"'),
+            (good | {"a-b.json": '{"event":"start","data":{}}\n{"event":"error","data":"unable to connect"}\n'}, 'iperf3 says "unable to connect"; run it again'),
+            (good | {"a-b.json": '{"event":"start","data":{}}\n{"event":"en'}, "a-b.json:2: not valid JSON"),
             (good | {"a-b.json": iperf(1e9, protocol="UDP")}, "a-b.json: /start/test_start/protocol: gradients move over TCP; leave -u out"),
             (good | {"a-b.json": iperf(1e9, num_streams=0)}, "a-b.json: /start/test_start/num_streams: expected"),
             (good | {"a-b.json": iperf(0)}, "a-b.json: /end/sum_received/bits_per_second: expected"),
@@ -585,6 +603,92 @@ class ClusterFit(Case):
         text = nccl(2, 2).replace("#wrong", " error").replace("      0", "  2e-07")
         self.assertEqual(self.fit(text).returncode, 0)
         self.assertEqual(self.fit(nccl(2, 2)).returncode, 0)
+
+    def with_columns(self, text, *, head, row):
+        """The table with other columns: head and row change the list of words of those lines."""
+        lines = []
+        for line in text.splitlines():
+            words = line.split()
+            if words[:2] == ["#", "size"]:
+                line = "# " + " ".join(head(words[1:]))
+            elif words and words[0].isdigit():
+                line = " ".join(row(words))
+            lines.append(line)
+        return "\n".join(lines) + "\n"
+
+    def test_columns_of_other_versions(self):
+        """Before 2.11 all_gather_perf and broadcast_perf have no reduction; new options add columns and a date. Refused before: each of these."""
+        of_type = lambda names: names[:3] + names[5:]
+        of_root = lambda names: names[:3] + names[4:]
+        per_iteration = lambda more: lambda words: words[:9] + more + words[9:] + more
+        dated = lambda words: words + (["timestamp"] if words[0] == "size" else ["2026-01-01", "10:00:01"])
+        statistics, numbers = per_iteration(["i_min", "i_max", "i_p99", "i_cv%"]), per_iteration(["1.00", "2.00", "2.00", "3.1"])
+        for operation, head, row in (("all_gather", of_type, of_type), ("broadcast", of_root, of_root), ("all_reduce", statistics, numbers), ("reduce_scatter", dated, dated),
+                                     ("broadcast", lambda names: dated(statistics(names)), lambda words: dated(numbers(words)))):
+            for options in ((), ("--in-place",)):
+                with self.subTest(operation):
+                    self.fit(self.run_of(operation), *options)
+                    want = self.cluster()
+                    done = self.fit(self.with_columns(self.run_of(operation), head=head, row=row), *options)
+                    self.assertEqual((done.returncode, done.stderr), (0, ""))
+                    self.assertEqual(self.cluster(), want)
+        cpu = lambda names: [name.replace("time", "cputime") for name in names]
+        second = lambda kind: nccl(2, 2).replace("# Out", "\n".join(line for line in nccl(2, 2).replace(*kind).splitlines() if line[:12].strip().isdigit()) + "\n# Out", 1)
+        for text, message in ((self.with_columns(nccl(2, 2), head=cpu, row=list), 'run.txt:11: "cputime" is the host\'s time, not the operation\'s; run nccl-tests without -C'),
+                              (second((" float ", " half ")), 'run.txt:27: times of "half", but those of line 13 are of "float"; run nccl-tests with one type (-d) and one reduction (-o)'),
+                              (second((" sum ", " prod ")), 'run.txt:27: times of "prod", but those of line 13 are of "sum"; run nccl-tests with one type'),
+                              (self.with_columns(self.run_of("all_gather"), head=of_type, row=list), "expected the 11 columns of nccl-tests, got 13 words")):
+            with self.subTest(message):
+                done = self.fit(text)
+                self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (3, "", 1), done.stderr)
+                self.assertIn(message, done.stderr)
+
+    def test_json_of_new_options(self):
+        run = nccl_json(2, 4)
+        for result in run["results"]:
+            result["out_of_place"]["bitwise"] = {"repeats": 2, "different_elements": 0}
+            result["in_place_per_iter"] = result["out_of_place_per_iter"] = {"skipped_iterations": 0, "min_us": 1.0, "times_us": [1.0]}
+        self.assertEqual(self.fit(json.dumps(run)).returncode, 0)
+        want = self.cluster()
+        self.fit(json.dumps(nccl_json(2, 4)))
+        self.assertEqual(self.cluster(), want)
+
+    def rccl(self, times, ranks=16, nodes=2, name="AllReduce", factor=2, **more):
+        """What rccl-tests -Z json write; times: by size in us, of each cycle."""
+        rows = []
+        for size, cycles in times.items():
+            for cycle, us in enumerate(cycles):
+                for in_place in (0, 1):
+                    rate = size / us / (1 + in_place) / 1e3
+                    rows.append({"numCycle": cycle, "name": name, "nodes": nodes, "ranks": ranks, "ranksPerNode": ranks // nodes, "gpusPerRank": 1, "size": size, "type": "float", "redop": "sum",
+                                 "inPlace": in_place, "time": us * (1 + in_place), "algBw": rate, "busBw": rate * factor * (ranks - 1) / ranks, "wrong": 0} | more)
+        return rows
+
+    def test_what_rccl_tests_write_as_a_list(self):
+        times = {1 << 20: [100, 90, 95], 1 << 24: [1500, 1600, 1700]}
+        rows = self.rccl(times) + self.rccl(times, name="AllGather", factor=1)
+        for options, more in (((), 1), (("--in-place",), 2)):
+            done = self.fit(json.dumps(rows, indent=2), *options)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertEqual((self.cluster()["nodes"], self.cluster()["gpus_per_node"]), (2, 8))
+            points = [[1 << 20, 95e-6 * more], [1 << 24, 1600e-6 * more]]
+            self.assertEqual({fit["operation"]: fit["points"] for fit in self.cluster()["fit"]}, {"all-reduce": points, "all-gather": points})
+        alone = [{key: value for key, value in row.items() if key not in ("nodes", "ranks", "ranksPerNode", "gpusPerRank")} for row in self.rccl(times)]
+        self.assertEqual(self.fit(json.dumps(alone), "--ranks", 16, "--gpus-per-node", 8).returncode, 0)
+        self.assertEqual((self.cluster()["nodes"], self.cluster()["fit"]["nodes"]), (2, 16))
+        self.assertEqual(self.fit(json.dumps(self.rccl(times, ranks=4, nodes=2, gpusPerRank=4, factor=2 * 15 / 16 * 4 / 3))).returncode, 0)
+        self.assertEqual((self.cluster()["gpus_per_node"], self.cluster()["fit"]["nodes"]), (8, 16))
+        for document, options, message in ((alone, (), "/0: does not tell the number of ranks; give it with --ranks"), (alone, ("--ranks", "16"), "give it with --gpus-per-node"),
+                                           (rows, ("--ranks", "4"), "/0/ranks: 16 ranks took part, but --ranks says 4"), (rows + self.rccl(times, type="half"), (), "/24/type: is not float, as above"),
+                                           (self.rccl(times, name="AllToAll", factor=1), (), "/0/name: is of an operation that no schedule uses"), (self.rccl(times, wrong=3), (), "/0/wrong: 3 results were wrong"),
+                                           (self.rccl(times, factor=1), (), "/0/busBw: a bus bandwidth of"), (self.rccl(times, ranks=15), (), "/0/ranks: 15 ranks on 2 nodes"),
+                                           (rows + self.rccl(times, ranks=8), (), "/24: has other ranks than the rows above"), (self.rccl(times, ranks=1, nodes=1), (), "/0/ranks: one rank cannot communicate"),
+                                           (self.rccl(times, inPlace=1), (), "no row was measured out of place; use --in-place"), (self.rccl({1 << 20: [90]}), (), "1 sizes of all-reduces were measured"),
+                                           (self.rccl(times, time=0), (), "/0/time: is 0"), (self.rccl(times, time=-1), (), "/0/time: expected"), ([{}], (), "type"), (self.rccl(times) + [3], (), "/12")):
+            with self.subTest(message):
+                done = self.fit(json.dumps(document), *options)
+                self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (3, "", 1), done.stderr)
+                self.assertIn(message, done.stderr)
 
     def test_runs_that_cannot_be_told_apart(self):
         one = nccl(2, 2)

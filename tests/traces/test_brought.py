@@ -108,6 +108,34 @@ class Communication(Brought):
         forward, backward, _ = self.times()
         self.assertEqual((forward, backward), (200 + 18, 400))  # 18 us from the collective's end to the next kernel
 
+    def test_calls_of_other_accelerators_that_wait(self):
+        """Intel's were taken for compute."""
+        for runtime, call in (("cuda_runtime", "hipStreamSynchronize"), ("xpu_runtime", "urEventWait"), ("xpu_runtime", "urQueueFinish"), ("xpu_runtime", "zeCommandListHostSynchronize")):
+            class Blocking(Loop):
+                def after_layer(self, step, layer):
+                    if layer == 0:
+                        self.now = self.free - 50
+                        begin = self.now
+                        end = self.launch("oneccl_allreduce_small", 1000, at=begin, stream=20)
+                        self.event(self.runtime, call, begin + 2, end - begin, FORWARD, {"correlation": 10**6 + step})
+                        self.now = end + 10
+
+            with self.subTest(call):
+                self.imported(Blocking(runtime=runtime))
+                self.assertEqual(self.times(), [200 + 18, 400, 50])
+
+    def test_names_of_kernels_that_communicate(self):
+        """Those of templates, which begin with "void", were taken for compute."""
+        for name in (NCCL, "void ncclKernel_AllReduce<float>(ncclWorkElem)", "void mscclpp::allreduce7<float>(float*)", "ncclSymkDevKernel_AllReduce_RSxLD_AGxST_sum_f32(x)"):
+            class Exposed(Loop):
+                def after_backward(self, step):
+                    self.launch(name, 5000, at=self.now, thread=BACKWARD, stream=20)
+
+            with self.subTest(name):
+                self.imported(Exposed())
+                self.assert_plain()
+                self.assertAlmostEqual(self.trace()["timing"]["communication_s"], 5e-3)
+
     def test_gaps_beside_it_that_the_host_makes_stay(self):
         """Communication in the background of a slow host: the gap would be there without it."""
 
@@ -142,6 +170,50 @@ class Communication(Brought):
         done = self.imported(Gloo())
         self.assertEqual(self.times(), [200, 400, 50])
         self.assertIn("2 ms communication that nothing hides", done.stdout)
+
+
+class Work(Brought):
+    def test_copies_within_a_device_are_work(self):
+        """30 us of a layer's 100. Those of AMD's and Intel's profilers were left out."""
+        for name in ("Memcpy DtoD (Device -> Device)", "CopyDeviceToDevice", "Memcpy D2D (Device -> Device)"):
+            class Copying(Loop):
+                def launch(self, kernel, duration, at, **more):
+                    if kernel != "gemm_forward":
+                        return super().launch(kernel, duration, at, **more)
+                    self.category = "gpu_memcpy"
+                    super().launch(name, 30, at, **more)
+                    self.category = "kernel"
+                    return super().launch(kernel, duration - 30, at + 1, **more)
+
+            with self.subTest(name):
+                self.imported(Copying())
+                self.assert_plain()
+                self.assertEqual([round(1e6 * layer["forward_s"], 3) for layer in self.trace()["layers"]], [100, 100])
+
+    def test_updates_that_do_not_follow_each_step(self):
+        """The optimiser steps where a letter is U. Every other step was taken, with half of the update's time."""
+
+        class Some(Loop):
+            def step(self, step):
+                begin = len(self.events)
+                super().step(step)
+                if self.pattern[step] == "-":
+                    self.events[begin:] = [event for event in self.events[begin:] if not event["name"].startswith(("Optimizer", "foreach"))]
+
+        for pattern in ("-U-U-U", "U-U-U", "-U", "--U--U"):
+            with self.subTest(pattern):
+                loop_of = Some(steps=len(pattern))
+                loop_of.pattern = pattern
+                loop_of.write(self.folder / "mine.json")
+                self.assertIn(f"the optimiser steps after only {pattern.count('U')} of {len(pattern)} backward passes, but a trace cannot describe accumulation of gradients",
+                              self.run_import("mine.json", code=3).stderr)
+        # The last one cut off; a scaler of gradients that leaves some out.
+        for pattern in ("U-", "UUU-", "-UU", "--UUU"):
+            with self.subTest(pattern):
+                loop_of = Some(steps=len(pattern))
+                loop_of.pattern = pattern
+                self.imported(loop_of)
+                self.assertEqual(self.times(), [200, 400, 50])
 
 
 class Processes(Brought):
