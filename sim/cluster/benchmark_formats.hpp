@@ -49,6 +49,9 @@ std::optional<Operation> operation_of(const std::vector<NcclRow>& rows, int rank
 /// Why the bus bandwidth cannot be that of this operation. Empty if it can.
 std::string wrong_bus_bandwidth(const NcclRow& row, Operation operation, int ranks);
 
+/// The median of each size, if the rows are several cycles of the same sizes (-N), at least two; else the rows.
+std::vector<MeasuredTime> medians_of_cycles(const std::vector<MeasuredTime>& rows);
+
 /// The end of a message about a benchmark that says of itself that it failed.
 inline constexpr std::string_view failed_run =
     "so this run failed, and its times mean nothing; repair what it complains of, and measure again";

@@ -10,6 +10,7 @@
 #include <span>
 
 #include "base/errors.hpp"
+#include "base/statistics.hpp"
 #include "cluster/benchmark_formats.hpp"
 #include "cluster/benchmark_lines.hpp"
 
@@ -171,6 +172,7 @@ bool is_useful_program(std::string_view name) {
 /// A rank of nccl-tests' line "#  Rank  0 Group  0 Pid  100 on HOST device  0 ...".
 struct NcclRank {
   std::string number;
+  std::string group;  ///< "0" where the version has none
   std::string host;
 };
 
@@ -178,7 +180,7 @@ std::optional<NcclRank> rank_of(const PrintedLine& line) {
   const auto on = std::find(line.words.begin(), line.words.end(), "on");
   if (line.words.size() < 4 || line.words[0] != "#" || line.words[1] != "Rank" || on == line.words.end() || on + 1 == line.words.end())
     return std::nullopt;
-  return NcclRank{line.words[2], *(on + 1)};
+  return NcclRank{line.words[2], line.words[3] == "Group" ? line.words[4] : "0", *(on + 1)};
 }
 
 /// Throws InputError if several programs ran, each with one rank.
@@ -221,6 +223,8 @@ Benchmark read_nccl_run(std::span<const PrintedLine> lines, const BenchmarkOptio
     is_whole = is_whole || line.contains("Avg bus bandwidth");
     if (line.contains(nccl_test_head)) test = line.words.back();
     if (const auto rank = rank_of(line)) {
+      if (rank->group != "0")
+        line.fail("its ranks are split into several groups (NCCL_TESTS_SPLIT), of which each has the times of its own; run one group");
       ++hosts[rank->host];
       ++benchmark.ranks;
     } else if (is_nccl_row(line)) {
@@ -241,12 +245,18 @@ Benchmark read_nccl_run(std::span<const PrintedLine> lines, const BenchmarkOptio
   const std::optional<Operation> operation = operation_of(times, benchmark.ranks);
   if (!rows.empty() && (!operation || (!test.empty() && !is_useful_program(test))))
     rows.front()->fail(fmt::format("a row of an operation that {}", useful_programs));
+  std::vector<MeasuredTime> measured;
+  std::vector<const PrintedLine*> measured_in;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (times[i].measured.bytes == Bytes(0)) continue;
-    add_point(*rows[i], times[i].measured.bytes, times[i].measured.time, benchmark.operations[*operation].measured);
+    measured.push_back(times[i].measured);
+    measured_in.push_back(rows[i]);
     const std::string wrong = wrong_bus_bandwidth(times[i], *operation, benchmark.ranks);
     if (!wrong.empty()) rows[i]->fail(wrong);
   }
+  measured = medians_of_cycles(measured);
+  for (std::size_t i = 0; i < measured.size(); ++i)
+    add_point(*measured_in[i], measured[i].bytes, measured[i].time, benchmark.operations[*operation].measured);
   const auto failed = std::find_if(lines.begin(), lines.end(),
                                    [](const PrintedLine& line) { return !line.words.empty() && line.words.back() == "FAILED"; });
   if (failed != lines.end()) fail_as_line_says(*failed);
@@ -346,6 +356,24 @@ std::optional<Operation> operation_of(const std::vector<NcclRow>& rows, int rank
   if (!row->reduces && !row->has_root && agrees(Operation::all_gather)) return Operation::all_gather;
   if (!row->reduces && row->has_root && agrees(Operation::broadcast)) return Operation::broadcast;
   return std::nullopt;
+}
+
+std::vector<MeasuredTime> medians_of_cycles(const std::vector<MeasuredTime>& rows) {
+  std::size_t sizes = 1;
+  while (sizes < rows.size() && rows[sizes].bytes != rows.front().bytes) ++sizes;
+  if (sizes >= rows.size() || rows.size() % sizes != 0) return rows;
+  std::vector<std::vector<Seconds>> times(sizes);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (rows[i].bytes != rows[i % sizes].bytes) return rows;
+    times[i % sizes].push_back(rows[i].time);
+  }
+  std::vector<MeasuredTime> medians;
+  constexpr double middle = 0.5;
+  for (std::size_t i = 0; i < sizes; ++i) {
+    std::sort(times[i].begin(), times[i].end());
+    medians.push_back({rows[i].bytes, quantile(times[i], middle)});
+  }
+  return medians;
 }
 
 std::string wrong_bus_bandwidth(const NcclRow& row, Operation operation, int ranks) {

@@ -121,28 +121,24 @@ void read_iperf(const std::filesystem::path& file, Found& found) {
   }
 }
 
-/// The numbers of ping's last line, "rtt min/avg/max/mdev = 0.045/0.055/0.061/0.008 ms". BusyBox has no deviation, which is then 0. Nullopt
-/// if the line is missing.
+/// The numbers of ping's last line, "rtt min/avg/max/mdev = 0.045/0.055/0.061/0.008 ms". Others begin with "round-trip", and call the
+/// deviation stddev or std-dev. BusyBox has none, which is then 0. Nullopt if the line is missing.
 std::optional<std::array<double, 4>> summary_of(const std::string& text) {
-  struct Head {
-    std::string_view text;
-    std::size_t numbers;
-  };
-  for (const Head& head :
-       {Head{"rtt min/avg/max/mdev = ", 4}, Head{"round-trip min/avg/max/stddev = ", 4}, Head{"round-trip min/avg/max = ", 3}}) {
-    const std::size_t position = text.find(head.text);
-    if (position == std::string::npos) continue;
-    std::array<double, 4> values{};
-    const char* next = text.data() + position + head.text.size();
-    const char* end = text.data() + text.size();
-    for (std::size_t i = 0; i < head.numbers; ++i) {
-      const auto [behind, error] = std::from_chars(next, end, values[i], std::chars_format::fixed);
-      if (error != std::errc() || behind == end || *behind != (i + 1 == head.numbers ? ' ' : '/')) return std::nullopt;
-      next = behind + 1;
-    }
-    return values;
+  constexpr std::string_view head = "min/avg/max";
+  const std::size_t position = text.find(head);
+  if (position == std::string::npos) return std::nullopt;
+  const std::size_t begin = text.find(" = ", position);
+  if (begin == std::string::npos || text.substr(position, begin - position).find('\n') != std::string::npos) return std::nullopt;
+  const std::size_t numbers = text[position + head.size()] == '/' ? 4 : 3;
+  std::array<double, 4> values{};
+  const char* next = text.data() + begin + 3;
+  const char* end = text.data() + text.size();
+  for (std::size_t i = 0; i < numbers; ++i) {
+    const auto [behind, error] = std::from_chars(next, end, values[i], std::chars_format::fixed);
+    if (error != std::errc() || behind == end || *behind != (i + 1 == numbers ? ' ' : '/')) return std::nullopt;
+    next = behind + 1;
   }
-  return std::nullopt;
+  return std::string_view(next, static_cast<std::size_t>(end - next)).starts_with("ms") ? std::optional(values) : std::nullopt;
 }
 
 void read_ping(const std::filesystem::path& file, Found& found) {

@@ -444,6 +444,9 @@ class ClusterFit(Case):
         both["end"]["sum_received_bidir_reverse"] = {"bits_per_second": 40e6}
         self.assertEqual(self.places({"b-a.json": both, "b-a.txt": "round-trip min/avg/max = 76.6/77.1/78.1 ms\n"}).returncode, 0)
         self.assertEqual(self.cluster()["wan"], [{"between": ["a", "b"], "rtt": 0.0771, "bandwidth": {"up": 5e6, "down": 1.6125e7}, "connections": 8}])
+        # What ping6 of macOS calls the deviation.
+        self.assertEqual(self.places({"a-b.json": iperf(1e9), "a-b.txt": ping(20, 5, "round-trip", "std-dev")}).returncode, 0)
+        self.assertEqual((self.cluster()["wan"][0]["rtt"], self.cluster()["wan"][0]["latency_jitter"]["cv"]), (0.02, 0.25))
         # --json-stream writes an event on each line.
         stream = lambda run: "".join(f'{{"event":"{name}","data":{json.dumps(run[name])}}}\n' for name in ("start", "end"))
         self.assertEqual(self.places({"b-a.json": stream(both), "b-a.txt": ping(1, 0)}).returncode, 0)
@@ -479,6 +482,8 @@ class ClusterFit(Case):
             (good | {"a-b.json": iperf(0)}, "a-b.json: /end/sum_received/bits_per_second: expected"),
             (good | {"a-b.txt": ""}, 'a-b.txt: no line "rtt min/avg/max/mdev = ... ms"'),
             (good | {"a-b.txt": ping(10, 1)[:60]}, 'a-b.txt: no line "rtt min/avg/max/mdev = ... ms"'),
+            (good | {"a-b.txt": "rtt min/avg/max\n = 1/2/3 ms\n"}, 'a-b.txt: no line "rtt min/avg/max/mdev = ... ms"'),
+            (good | {"a-b.txt": "rtt min/avg/max/mdev = 1/2/3/4 s\n"}, 'a-b.txt: no line "rtt min/avg/max/mdev = ... ms"'),
             (good | {"a-b.txt": ping(0, 0)}, "a-b.txt: a round trip with mean 0 ms and deviation 0 ms, expected a mean above 0"),
             (good | {"a-b.txt": ping(0.2, 250)}, "a-b.txt: a round trip with mean 0.2 ms and deviation 250 ms"),
             (good | {"a-b.txt": ping(1e9, 250)}, "a-b.txt: a round trip with mean 1000000000 ms"),
@@ -642,6 +647,32 @@ class ClusterFit(Case):
                 done = self.fit(text)
                 self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (3, "", 1), done.stderr)
                 self.assertIn(message, done.stderr)
+
+    def test_cycles_of_the_same_sizes(self):
+        """With -N all sizes are timed again: refused before, as sizes that do not grow. The median counts."""
+        slower = lambda more: nccl(2, 2, time=lambda size, ranks: more * ring(size, ranks))
+        rows = lambda text: "".join(f"{line}\n" for line in text.splitlines() if line[:12].strip().isdigit())
+        self.fit(slower(2))
+        want = self.cluster()
+        cycles = slower(3).replace("# Out", rows(slower(2)) + rows(slower(1)) + "# Out")
+        done = self.fit(cycles)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual(self.cluster(), want)
+        run = nccl_json(2, 2, time=lambda size, ranks: 2 * ring(size, ranks))
+        self.fit(json.dumps(run))
+        want = self.cluster()
+        for more in (3, 1):
+            run["results"] += nccl_json(2, 2, time=lambda size, ranks, more=more: more * ring(size, ranks))["results"]
+        self.assertEqual(self.fit(json.dumps(run)).returncode, 0)
+        self.assertEqual(self.cluster(), want)
+        cut = cycles.splitlines()
+        del cut[40]  # a row of the third cycle
+        self.assertIn("run.txt:27: sizes must grow, and 8 bytes come after", self.fit("\n".join(cut)).stderr)
+
+    def test_groups_of_ranks_at_the_same_time(self):
+        done = self.fit(nccl(2, 2).replace("#  Rank  3 Group  0", "#  Rank  3 Group  1"))
+        self.assertEqual((done.returncode, done.stdout), (3, ""))
+        self.assertIn("run.txt:8: its ranks are split into several groups (NCCL_TESTS_SPLIT), of which each has the times of its own; run one group\n", done.stderr)
 
     def test_json_of_new_options(self):
         run = nccl_json(2, 4)
