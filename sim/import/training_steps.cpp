@@ -8,6 +8,7 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -317,6 +318,10 @@ class Finder {
     step.backward.resize(step.layers.size());
     Seconds ready = start;
     Seconds seen = begin;
+    std::set<std::uint32_t> threads;  // that run backward nodes
+    for (const Node& node : nodes) {
+      if (node.kind == backward) threads.insert(node.op->thread);
+    }
     std::unordered_map<std::uint32_t, std::size_t> producer;  // by thread: the layer of the latest node
     for (const Node& node : nodes) {
       const bool is_gradient = node.kind == accumulate;
@@ -325,7 +330,7 @@ class Finder {
       } else if (!is_gradient) {
         producer.erase(node.op->thread);
       }
-      if (is_gradient && has_none(*node.op)) {
+      if (is_gradient && (has_none(*node.op) || (!has_shapes(*node.op) && !threads.contains(node.op->thread)))) {
         ++step.without_gradient;
         continue;
       }
@@ -344,7 +349,10 @@ class Finder {
     step.backward_of_no_layer = std::max(Seconds(0), all);
   }
 
-  /// Shapes were recorded, and the input has none and no type: the parameter took no part in this step.
+  bool has_shapes(const Operator& op) const { return !profile_->strings[op.shapes].empty(); }
+
+  /// Shapes were recorded, and the input has none and no type: the parameter took no part in this step. Without shapes, such a parameter
+  /// shows where the calling thread runs its AccumulateGrad, and another one runs backward.
   bool has_none(const Operator& accumulate) const {
     return profile_->strings[accumulate.shapes] == "()" && profile_->strings[accumulate.type].empty();
   }

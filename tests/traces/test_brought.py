@@ -60,6 +60,22 @@ class Parameters(Brought):
         self.assertIn("left out: 1 parameter without a gradient\n", done.stdout)
         self.assertTrue(self.trace()["provenance"]["note"].endswith("; parameters without a gradient left out: 1"))
 
+    def test_one_without_a_gradient_in_a_profile_without_shapes(self):
+        """Refused before, with "no step has all its gradients". The calling thread runs its AccumulateGrad."""
+        for thread, steps in ((FORWARD, 3), (BACKWARD, None)):
+            class Unused(Loop):
+                def after_backward(self, step):
+                    self.accumulate([], "", thread=thread)
+
+            (self.folder / "sizes.txt").write_text(Sizes.LINES)
+            Unused(shapes=False).write(self.folder / "mine.json")
+            if steps is None:  # it cannot be told from one with a gradient
+                self.assertIn("a step has 5 gradients, but --sizes gives 4 parameters", self.run_import("mine.json", "--sizes", "sizes.txt", "--batch", 32, code=3).stderr)
+                continue
+            done = self.run_import("mine.json", "--sizes", "sizes.txt", "--batch", 32)
+            self.assert_plain()
+            self.assertIn("left out: 1 parameter without a gradient\n", done.stdout)
+
     def test_a_scalar_has_a_gradient(self):
         class Scalar(Loop):
             def after_gradients(self, step, layer):
