@@ -320,10 +320,20 @@ DdpTimes ddp_times(const Document& document, int line) {
 
 constexpr std::string_view ddp_key = "avg_backward_comm_time";
 
-/// A dictionary as Python prints it, as JSON.
+/// A dictionary as Python prints it, as JSON. pprint breaks long texts into several, on lines of their own.
 std::string with_double_quotes(std::string text) {
   if (text.find('"') == std::string::npos) std::replace(text.begin(), text.end(), '\'', '"');
-  return text;
+  std::string joined;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    joined += text[i];
+    if (text[i] != '"') continue;
+    const std::size_t next = text.find_first_not_of(" \t\r\n", i + 1);
+    const bool goes_on = next != std::string::npos && text[next] == '"' && text.substr(i, next - i).find('\n') != std::string::npos;
+    if (!goes_on) continue;
+    joined.pop_back();
+    i = next;
+  }
+  return joined;
 }
 
 /// All dictionaries with DistributedDataParallel's times. They have no others inside.

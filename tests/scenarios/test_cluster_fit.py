@@ -925,6 +925,11 @@ class ClusterFit(Case):
                     done = self.fit(f"{prefix}epoch 3 {{'loss': 0.25}}\n" + "".join(f"{prefix}{line}\n" for line in text.splitlines()) + f"{prefix}it's done\n", "--gpus-per-node", 8)
                     self.assertEqual((done.returncode, done.stderr), (0, ""))
                     self.assertEqual(self.cluster(), want)
+        # pprint breaks long texts.
+        many = log | {"rebuilt_bucket_sizes": ", ".join(["1000000"] * 30), "prev_iteration_grad_ready_order_indices": ", ".join(str(i) for i in range(160)), "comm_hook": "  "}
+        self.assertIn("'\n", pprint.pformat(many))
+        done = self.fit("".join(f"[rank0]:{line}\n" for line in pprint.pformat(many).splitlines()), "--gpus-per-node", 8)
+        self.assertEqual((done.returncode, done.stderr, self.cluster()), (0, "", want))
         # All ranks print theirs, the last one to arrive the shortest, and one nothing yet.
         times = [17000000, 0, 15000000, 16000000]
         done = self.fit("".join(f"[1,{rank}]<stdout>:{log | {'rank': rank, 'avg_backward_comm_time': time}}\n" for rank, time in enumerate(times)), "--gpus-per-node", 8)
