@@ -99,10 +99,13 @@ MatchedSteps match_by_position(const std::vector<RankProfile>& ranks) {
 
 /// "ProfilerStep#3 to #8".
 std::string numbers_of(const std::vector<ImportedStep>& steps) {
-  const auto [first, last] =
-      std::minmax_element(steps.begin(), steps.end(), [](const auto& a, const auto& b) { return a.number < b.number; });
-  const std::string text = fmt::format("ProfilerStep#{}", first->number->mark);
-  return first->number->mark == last->number->mark ? text : fmt::format("{} to #{}", text, last->number->mark);
+  std::vector<std::int64_t> marks;
+  for (const ImportedStep& step : steps) {
+    if (step.number) marks.push_back(step.number->mark);
+  }
+  const auto [first, last] = std::minmax_element(marks.begin(), marks.end());
+  const std::string text = fmt::format("ProfilerStep#{}", *first);
+  return *first == *last ? text : fmt::format("{} to #{}", text, *last);
 }
 
 /// Throws InputError that names a rank without a step of the ranks before it.
@@ -112,11 +115,12 @@ std::string numbers_of(const std::vector<ImportedStep>& steps) {
                                numbers_of(ranks.front().imported.each_step)));
 }
 
-/// The steps whose numbers all ranks have.
+/// The steps whose numbers all ranks have. A step that begins before the first mark has none.
 MatchedSteps match_by_number(const std::vector<RankProfile>& ranks) {
   std::map<StepNumber, std::vector<const ImportedStep*>> common;
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     for (const ImportedStep& step : ranks[i].imported.each_step) {
+      if (!step.number) continue;
       if (i == 0) common[*step.number].push_back(&step);
       const auto found = common.find(*step.number);
       if (i > 0 && found != common.end()) found->second.push_back(&step);
@@ -136,7 +140,7 @@ MatchedSteps match_by_number(const std::vector<RankProfile>& ranks) {
 MatchedSteps match_steps(const std::vector<RankProfile>& ranks) {
   const bool numbered = std::all_of(ranks.begin(), ranks.end(), [](const RankProfile& rank) {
     const std::vector<ImportedStep>& steps = rank.imported.each_step;
-    return std::all_of(steps.begin(), steps.end(), [](const ImportedStep& step) { return step.number.has_value(); });
+    return std::any_of(steps.begin(), steps.end(), [](const ImportedStep& step) { return step.number.has_value(); });
   });
   return numbered ? match_by_number(ranks) : match_by_position(ranks);
 }
@@ -287,6 +291,10 @@ std::vector<std::filesystem::path> profile_files(const std::vector<std::string>&
   for (const std::filesystem::path path : files_and_folders) {
     std::error_code failed;
     if (!std::filesystem::is_directory(path, failed)) {
+      const std::string name = path.string();
+      for (const std::string_view ending : {".tar", ".tar.gz", ".tgz", ".zip"}) {
+        if (name.ends_with(ending)) throw InputError(fmt::format("{}: an archive; unpack it, and give its files or their folder", name));
+      }
       files.push_back(path);
       continue;
     }

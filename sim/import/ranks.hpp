@@ -20,7 +20,7 @@ struct RankProfile {
 };
 
 /// The profiles that are given: files as they are, and of a folder all .json and .json.gz files, by name. Throws InputError if a folder has
-/// none.
+/// none, or if a file is an archive.
 std::vector<std::filesystem::path> profile_files(const std::vector<std::string>& files_and_folders);
 
 /// Imports the profiles of a job's ranks, in the order of the ranks. A rank is the one that the file tells (distributedInfo, or a process's

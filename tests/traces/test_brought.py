@@ -280,6 +280,11 @@ class Sizes(Brought):
         self.assertEqual([gradient["name"] for gradient in self.trace()["gradients"]], ["two.bias", "two.weight", "one.bias", "one.weight"])
         self.assertTrue(self.trace()["provenance"]["note"].endswith("; the gradients' sizes were given, not recorded; the batch was given, not recorded"))
 
+    def test_names_with_a_colon(self):
+        (self.folder / "sizes.txt").write_text("0.weight: torch.Size([64, 64])\n0.bias: [64]\n2.weight: [64, 64]\n2.bias: [64]\n")
+        self.imported(Loop(shapes=False), "--sizes", "sizes.txt", "--batch", 32)
+        self.assertEqual([gradient["name"] for gradient in self.trace()["gradients"]], ["2.bias", "2.weight", "0.bias", "0.weight"])
+
     def test_types_count(self):
         (self.folder / "sizes.txt").write_text(self.LINES.replace("torch.float32", "torch.bfloat16"))
         self.imported(Loop(shapes=False), "--sizes", "sizes.txt", "--batch", 32)
@@ -642,6 +647,19 @@ class Ranks(Brought):
         self.assertIn("step 2 of 3 (#6)", lines[4])
         self.assertIn("medians over 3 steps that all ranks have, ProfilerStep#6 to #8", lines[-2])
 
+    def test_steps_that_begin_between_forward_and_backward(self):
+        """Where profiler.step() is called there, the first step begins in no ProfilerStep#, and is left out."""
+        self.numbered([None, None], slow=lambda step: 1.0)
+        for rank, first in ((0, 3), (1, 4)):
+            path = self.folder / f"job/rank{rank}.json"
+            document = json.loads(path.read_text())
+            starts = [event["ts"] for event in document["traceEvents"] if event["name"].endswith("evaluate_function: AddmmBackward0")][::2]
+            for number, (start, end) in enumerate(zip(starts, starts[1:] + [starts[-1] + 1e4])):
+                document["traceEvents"].append({"ph": "X", "cat": "user_annotation", "name": f"ProfilerStep#{first + number}", "pid": 10, "tid": 1, "ts": start - 1, "dur": end - start, "args": {}})
+            path.write_text(json.dumps(document))
+        # Forward of rank 0's six steps begins in none and in 3 to 7, of rank 1's in 4 to 8.
+        self.assertIn("medians over 4 steps that all ranks have, ProfilerStep#4 to #7", "\n".join(self.table("job")))
+
     def test_ranks_of_different_steps_are_refused(self):
         self.numbered([3, 7, 20], steps=4)
         message = "simctl: job/rank1.json: rank 1 has ProfilerStep#7 to #10, but rank 0 has ProfilerStep#3 to #6, and no step is in all ranks; record the same steps in every rank\n"
@@ -707,6 +725,10 @@ class Ranks(Brought):
         (self.folder / "job/host_rank7.json").write_bytes((self.folder / "job/host9.json").read_bytes())
         done = self.simctl("trace", "ranks", "job")
         self.assertEqual((done.returncode, done.stderr), (3, "simctl: job/host_rank7.json: rank 0 is also in job/host9.json; give each rank's profile once\n"))
+        for archive in ("job.tar.gz", "job.zip"):
+            (self.folder / archive).write_bytes(b"x")
+            done = self.simctl("trace", "ranks", archive)
+            self.assertEqual((done.returncode, done.stderr), (3, f"simctl: {archive}: an archive; unpack it, and give its files or their folder\n"))
         (self.folder / "none").mkdir()
         done = self.simctl("trace", "ranks", "none")
         self.assertEqual((done.returncode, done.stderr), (3, "simctl: none: no profile in this folder; expected .json or .json.gz files\n"))
