@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <string_view>
 #include <utility>
 
@@ -11,6 +12,7 @@
 #include "base/errors.hpp"
 #include "base/files.hpp"
 #include "cluster/benchmark_formats.hpp"
+#include "cluster/benchmark_lines.hpp"
 
 namespace syncopate {
 
@@ -121,6 +123,12 @@ std::string operations_of(const Benchmark& benchmark) {
   const std::string last = names.back();
   names.pop_back();
   return fmt::format("{} and {}", fmt::join(names, ", "), last);
+}
+
+bool holds_benchmark(const std::string& text) {
+  constexpr std::array heads = {nccl_head, osu_head, ds_bench_head};
+  const auto has = [&text](std::string_view head) { return text.find(head) != std::string::npos; };
+  return std::any_of(heads.begin(), heads.end(), has) || is_deepspeed_log(text) || is_ddp_log(text);
 }
 
 Benchmark read_benchmark(const std::filesystem::path& path, const BenchmarkOptions& options) {

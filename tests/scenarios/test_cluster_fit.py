@@ -1197,6 +1197,12 @@ class ClusterFit(Case):
         done = self.fit(self.matrix() + "\n" + nccl(2, 4))
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertEqual((self.cluster()["nodes"], self.cluster()["intra_node"]["bandwidth"], self.cluster()["fit"]["nodes"]), (2, 3e11, 8))
+        # That of a job, too, whose ranks share the node: what it says was left out before, without a word.
+        log = {"world_size": 8, "bucket_sizes": "30000000", "avg_backward_comm_time": 15000000}
+        for text, options in ((repr(log), ()), (self.deepspeed_lines(), ("--ranks", 8)), (self.deepspeed_table(), ("--ranks", 8)), (self.ds_bench(), ()), (osu([(4, 3), (1 << 20, 90)]), ("--ranks", 8, "--gpus-per-node", 4))):
+            done = self.fit("".join(f"[rank0]: {line}\n" for line in (self.matrix() + "\n" + text).splitlines()), *options)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertEqual((self.cluster()["nodes"], self.cluster()["gpus_per_node"], self.cluster()["intra_node"]["bandwidth"]), (2, 4, 3e11))
         self.fit(self.matrix(gpus=1, nics=("mlx5_0",)))
         self.assertEqual(self.cluster()["source"], "a node of one GPU; the link between nodes is unknown, put it in")
 
