@@ -215,6 +215,8 @@ NodeTopology read_matrix(const std::string& file, const std::string& text) {
 
 using XmlTree = boost::property_tree::ptree;
 
+constexpr std::string_view gpu_class = "0x03";  // of PCI
+
 /// Where an element hangs: the numbers of the elements above it, and its own.
 using Place = std::vector<int>;
 
@@ -228,7 +230,10 @@ struct XmlElement {
 struct XmlElements {
   std::vector<XmlElement> gpus;
   std::vector<XmlElement> nets;
+  int gpu_slots = 0;  ///< elements <pci> of a GPU's class
 };
+
+std::string attribute(const XmlTree& tree, const std::string& name) { return tree.get("<xmlattr>." + name, std::string()); }
 
 void collect(const XmlTree& tree, const XmlElement& parent, XmlElements& elements) {
   int number = 0;
@@ -237,6 +242,7 @@ void collect(const XmlTree& tree, const XmlElement& parent, XmlElements& element
     element.place.push_back(number++);
     if (name == "gpu") elements.gpus.push_back(element);
     if (name == "net") elements.nets.push_back(element);
+    if (name == "pci" && attribute(child, "class").starts_with(gpu_class)) ++elements.gpu_slots;
     element.above.push_back(name);
     collect(child, element, elements);
   }
@@ -247,8 +253,6 @@ std::size_t shared(const Place& a, const Place& b) {
   return static_cast<std::size_t>(
       std::mismatch(a.begin(), a.begin() + static_cast<std::ptrdiff_t>(std::min(a.size(), b.size())), b.begin()).first - a.begin());
 }
-
-std::string attribute(const XmlTree& tree, const std::string& name) { return tree.get("<xmlattr>." + name, std::string()); }
 
 /// The way through PCIe between two GPUs.
 std::string pcie_between(const XmlElement& a, const XmlElement& b) {
@@ -279,7 +283,7 @@ NvLinks nvlinks_of(const XmlElement& gpu, const std::map<std::string, int>& gpu_
     if (count < 1 || count > most_nvlinks)
       throw InputError(fmt::format("{}: an <nvlink> with count=\"{}\", expected 1 to {}", file, attribute(child, "count"), most_nvlinks));
     const std::string kind = attribute(child, "tclass");
-    if (kind.starts_with("0x03")) {
+    if (kind.starts_with(gpu_class)) {
       const auto other = gpu_at.find(in_lower_case(attribute(child, "target")));
       if (other != gpu_at.end()) links.to_gpus[other->second] += count;
     } else if (kind != "0x068001") {
@@ -363,6 +367,11 @@ NodeTopology read_xml(const std::string& file, const std::string& text) {
   NodeTopology node;
   node.file = file;
   node.gpus = static_cast<int>(elements.gpus.size());
+  if (node.gpus == 0 && elements.gpu_slots > 0) {
+    throw InputError(fmt::format(
+        "{}: {} GPUs without their NVLinks: it was written for NCCL_TOPO_FILE; give what NCCL writes with it to NCCL_TOPO_DUMP_FILE", file,
+        elements.gpu_slots));
+  }
   if (node.gpus == 0 || node.gpus > most_gpus)
     throw InputError(fmt::format("{}: {} elements <gpu>, expected 1 to {}", file, node.gpus, most_gpus));
   set_links(node, elements.gpus);

@@ -1217,6 +1217,8 @@ class ClusterFit(Case):
                 (good.replace(rows[2], "GPU1\tNV12"), "run.txt:3: expected a word for each of the 6 columns, got 1; the output was cut off"),
                 (good.replace(rows[2] + "\n", ""), 'run.txt:3: expected the row of GPU1, got "GPU2"'),
                 ("<system><cpu>", "run.txt:1: not valid XML"), ("<system></system>", "run.txt: 0 elements <gpu>, expected 1 to 1024"),
+                ('<system version="1"><cpu><pci busid="1" class="0x060400"><pci busid="2" class="0x030200"/><pci busid="3" class="0x030200"/></pci></cpu></system>',
+                 "run.txt: 2 GPUs without their NVLinks: it was written for NCCL_TOPO_FILE; give what NCCL writes with it to NCCL_TOPO_DUMP_FILE"),
                 (self.SYSTEM.replace('"12"', '"-1"'), 'an <nvlink> with count="-1", expected 1 to 1000'),
                 (self.SYSTEM.replace('"400000"', '"nan"', 1), '<net name="mlx5_0"> has speed="nan", expected Mb/s'),
                 (good.replace("GPU0", "PU0", 1), "run.txt: no line begins with GPU0, GPU1, ...; give the output of nvidia-smi topo -m"),
