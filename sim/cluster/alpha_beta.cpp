@@ -45,7 +45,7 @@ CollectiveCosts::CollectiveCosts(const Cluster& cluster, const AllReduce& all_re
       nodes_(static_cast<int>(layout.nodes.size())),
       ranks_on_node_(layout.ranks_per_node),
       by_fit_(cluster.is_fitted() && (nodes_ > 1 || cluster.nodes == 1)),
-      inside_(all_reduce.inside_in_network || (all_reduce.algorithm == &switches() && nodes_ == 1) ? switches() : ring()) {
+      inside_(all_reduce.inside_in_network.value_or(all_reduce.in_network && nodes_ == 1) ? switches() : ring()) {
   for (const Operation operation : {Operation::all_reduce, Operation::reduce_scatter, Operation::all_gather, Operation::broadcast}) {
     if (by_fit_ && (operation == Operation::all_reduce || knows_cost(cluster, operation))) {
       const int ranks = nodes_ * ranks_on_node_;

@@ -202,6 +202,7 @@ Path Network::figures_over_topology(int from, int to, std::size_t links) const {
   if (!own) return limited({{}, latency_over(links), cluster_.link.bandwidth}, cluster_.link);
   Path path = {.links = {}, .latency = own->latency, .rate = own->rate, .limit = own->limit, .over = &cluster_.link};
   path.latencies = cluster_.topology->latency_changes(place_of(from), place_of(to), cluster_.link_changes);
+  path.latency = path.latency_at(Seconds(0));
   return path;
 }
 

@@ -124,6 +124,10 @@ void require_shared(const std::string& id, const Platform::Link& link, const Pla
                   platform.name(), id));
 }
 
+[[noreturn]] void refuse_second(const std::string& id, const Platform& platform) {
+  throw PlatformError(fmt::format("{}: link \"{}\" has two profiles of one kind; leave one out", platform.name(), id));
+}
+
 /// The pattern that this name alone matches.
 std::string pattern_of(const std::string& name) {
   std::string pattern;
@@ -275,11 +279,14 @@ void place_on_platform(const Field& platform, const PlatformKeys& keys, Cluster&
     cluster.platform = shared_platform(taken.xml, file);
     for (const auto& [link, changes] : taken.bandwidths) {
       require_shared(link, of_profile(link, *cluster.platform), *cluster.platform);
+      const bool has_one = std::any_of(cluster.link_changes.of_names.begin(), cluster.link_changes.of_names.end(),
+                                       [&](const auto& other) { return other.first == pattern_of(link); });
+      if (has_one) refuse_second(link, *cluster.platform);
       cluster.link_changes.of_names.emplace_back(pattern_of(link), changes);
     }
     for (const auto& [link, changes] : taken.latencies) {
       of_profile(link, *cluster.platform);
-      cluster.link_changes.latencies.emplace(link, changes);
+      if (!cluster.link_changes.latencies.emplace(link, changes).second) refuse_second(link, *cluster.platform);
     }
     std::vector<int> hosts = listed_hosts(keys, *cluster.platform);
     cluster.nodes = count_nodes(keys.nodes, *cluster.platform, hosts.size());

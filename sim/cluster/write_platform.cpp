@@ -38,6 +38,10 @@ void require_plain(const Cluster& cluster, const Document& document) {
     if (root.contains(key) && !root[key].empty())
       Field(document, fmt::format("/{}", key), root[key]).fail_because("a platform cannot say a link that changes with time; leave it out");
   }
+  if (cluster.platform && cluster.changes_with_time()) {
+    Field(document, "/platform", document.root()["platform"])
+        .fail_because("its links change with time, which is not written; leave their profiles out");
+  }
   if (!cluster.regions) return refuse(cluster.link, "link");
   if (cluster.has_link) refuse(cluster.link, "link");
   for (const auto& row : cluster.regions->wan) {

@@ -205,7 +205,8 @@ AllReduce read_all_reduce(const Field& field) {
     if (const auto inside = fields.find("inside")) {
       choose_name(*inside, {std::string(ring().name), std::string(switches_row.name)});
       all_reduce.inside_in_network = inside->json() == switches_row.name;
-      all_reduce.in_network = all_reduce.in_network || all_reduce.inside_in_network;
+      if (*all_reduce.inside_in_network) all_reduce.name += ", inside in-network";
+      all_reduce.in_network = all_reduce.in_network || *all_reduce.inside_in_network;
     }
   }
   if (const auto across = fields.find("across")) read_across(*across, all_reduce);
@@ -213,6 +214,8 @@ AllReduce read_all_reduce(const Field& field) {
     all_reduce.chunk = chunk->bytes();
     const bool takes_chunks =
         all_reduce.two_level || all_reduce.by_region || (all_reduce.candidates.empty() && all_reduce.algorithm->takes_chunks);
+    if (all_reduce.two_level && all_reduce.in_network)
+      chunk->fail_because("sums in switches are not pipelined; leave \"chunk\" or \"inside\" out");
     if (all_reduce.in_network || !takes_chunks) {
       chunk->fail_because(
           fmt::format("{} has nothing to pipeline; leave \"chunk\" out, or use a tree, two-level or by-region", all_reduce.name));

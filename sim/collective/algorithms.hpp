@@ -1,6 +1,7 @@
 #pragma once
 
 #include <compare>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -38,7 +39,7 @@ struct AllReduce {
   const Algorithm* between_regions = nullptr;  ///< if by_region: the algorithm among regions
   bool across_gpus = false;                    ///< one level over all ranks, without regard to nodes
   bool in_network = false;                     ///< switches add up somewhere: no messages between ranks, a closed form
-  bool inside_in_network = false;              ///< within nodes, not only between them
+  std::optional<bool> inside_in_network{};     ///< whether within nodes; where it is not said, in a cluster of one node
   Bytes chunk{};                               ///< > 0: chunk size of a pipeline
   /// "auto": those of which each collective uses the fastest for its bytes; empty: this one.
   std::vector<AllReduce> candidates{};

@@ -65,13 +65,13 @@ std::vector<Part> parts_of(const Point& point, const PointOptions& options) {
   for (const SharingJob& job : jobs.list) {
     parts.push_back({job.scenario});
     parts.back().scenario.speed.seed = seed_of(point.scenario.speed.seed, parts.size() - 1);
-    servers += job.scenario.paid_nodes() - job.scenario.cluster.nodes;
+    servers += job.scenario.server_nodes();
   }
   int servers_before = 0;
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const SharingJob& job = jobs.list[i];
     NetworkShare share = {static_cast<int>(i), job.nodes, servers_before, servers, links};
-    servers_before += job.scenario.paid_nodes() - job.scenario.cluster.nodes;
+    servers_before += job.scenario.server_nodes();
     const PointOptions part_options = i == 0 ? options : options.without_files();
     parts[i].setup = std::make_unique<Setup>(parts[i].scenario, jobs.cluster, std::move(share), part_options);
     parts[i].plan = plan_of(*parts[i].setup);

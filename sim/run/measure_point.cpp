@@ -178,7 +178,10 @@ PointResult measure_point(const Point& point, Setup& setup, const Job& job, cons
   result.measured_iterations = scenario.measured;
   result.iteration_half = half_width_of(scenario, scenario, run, result.metrics.iteration);
   result.details = details_of(setup, run);
-  if (const Grouping groups = setup.grouping(plan.fidelity); !groups.empty()) result.details["groups"] = describe(groups, setup.profile());
+  for (Json& group : describe(setup.grouping(plan.fidelity), setup.profile())) {
+    group.erase("parameters");
+    result.details["groups"].push_back(std::move(group));
+  }
   if (Json bound = latency_bound(setup, result.metrics); !bound.is_null()) result.details["latency_bound"] = std::move(bound);
   constexpr std::size_t most_links = 10;
   NetworkLoad load;

@@ -316,6 +316,11 @@ std::vector<ModelPart> Setup::parts(bool is_alone, const ScheduleInput& input) c
 }
 
 CostCurve Setup::collective_cost(Fidelity fidelity) {
+  const auto known = costs_.find(fidelity);
+  return known != costs_.end() ? known->second : costs_.emplace(fidelity, find_cost(fidelity)).first->second;
+}
+
+CostCurve Setup::find_cost(Fidelity fidelity) {
   const Groups& groups = streams_.front().groups;
   const Communicator largest =
       *std::max_element(groups.begin(), groups.end(), [](const Communicator& a, const Communicator& b) { return a.size() < b.size(); });

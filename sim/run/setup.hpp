@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <limits>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -109,6 +110,7 @@ class Setup {
  private:
   /// What the schedule may know, but of its servers.
   ScheduleInput schedule_input(Fidelity fidelity);
+  CostCurve find_cost(Fidelity fidelity);
   CostCurve cost_without_host(const Communicator& largest, Fidelity fidelity);
   void add_own_steps();
   void add_streams();
@@ -131,6 +133,7 @@ class Setup {
   std::vector<std::size_t> region_order_;
   Network network_;
   PlannedCollectives planned_;
+  std::map<Fidelity, CostCurve> costs_;  ///< in flow and simgrid each takes a simulation
 };
 
 }  // namespace syncopate

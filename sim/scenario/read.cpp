@@ -120,7 +120,9 @@ void check_fidelity(const Scenario& scenario, const std::optional<Field>& field,
     field->fail_because("the cluster's fit measures whole all-reduces, not their messages; leave \"fit\" out or use \"alpha-beta\"");
   }
   if (!shares_links(*scenario.fidelity) && changes) {
-    field->fail_because("a link's \"bandwidth_profile\" or \"rtt_profile\" needs flows; use \"flow\" or \"auto\"");
+    field->fail_because(fmt::format("{} needs flows; use \"flow\" or \"auto\"", cluster.platform
+                                                                                    ? "a platform whose links change with time"
+                                                                                    : "a link's \"bandwidth_profile\" or \"rtt_profile\""));
   }
   if (*scenario.fidelity == Fidelity::per_message && scenario.schedule.traffic.servers &&
       cluster.topology->name() != default_topology()->name()) {
@@ -374,9 +376,13 @@ bool Scenario::has_events() const {
 
 bool Scenario::measures_until() const { return is_sample() && (until || (chooses_window && !has_events())); }
 
-int Scenario::paid_nodes() const {
+int Scenario::server_nodes() const {
   const std::optional<ServerSetup>& servers = schedule.traffic.servers;
-  return cluster.nodes + (servers && !servers->colocated && cluster.workers() > 1 ? servers->servers : 0) + (run ? run->policy.spares : 0);
+  return servers && !servers->colocated ? servers->servers : 0;
+}
+
+int Scenario::paid_nodes() const {
+  return cluster.nodes + (cluster.workers() > 1 ? server_nodes() : 0) + (run ? run->policy.spares : 0);
 }
 
 int Scenario::most_until() const {

@@ -117,7 +117,7 @@ SharingJob read_job(const Field& field, std::size_t number, const Cluster& clust
 /// Dedicated server nodes need places in the topology after the cluster's nodes.
 void check_places(const Jobs& jobs, const Field& field) {
   int servers = 0;
-  for (const SharingJob& job : jobs.list) servers += job.scenario.paid_nodes() - job.scenario.cluster.nodes;
+  for (const SharingJob& job : jobs.list) servers += job.scenario.server_nodes();
   const Topology& topology = *jobs.cluster.topology;
   const int needed = jobs.cluster.nodes + servers;
   if (topology.places() >= needed) return;

@@ -70,6 +70,8 @@ struct Scenario {
   const Scenario& of_nodes(int nodes) const { return nodes == cluster.nodes ? *this : (*smaller)[at(cluster.nodes - 1 - nodes)]; }
   /// Nodes of the cluster, nodes of dedicated parameter servers, and spares.
   int paid_nodes() const;
+  /// Nodes that only servers are on.
+  int server_nodes() const;
   /// Whether the window goes on until the mean is steady: with `until`, or where the file says nothing of the window.
   bool measures_until() const;
   /// Of the training, or of all jobs.

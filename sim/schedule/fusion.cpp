@@ -7,7 +7,8 @@ namespace syncopate {
 void Fusion::declare(Parameters& parameters) {
   parameters.optional("first_bucket", first_bucket, "size of the first bucket");
   parameters.optional("bucket", bucket, "size of the other buckets");
-  parameters.optional("last_bucket", last_bucket, "first_bucket is the last one's size, filled first (DDP_SET_LAST_BUCKET_CAP)");
+  parameters.optional("last_bucket", last_bucket,
+                      "first_bucket is the size of the last one, which is filled first (DDP_SET_LAST_BUCKET_CAP)");
 }
 
 Grouping Fusion::operator()(const StepProfile& profile, const CostCurve& /*cost*/) const {

@@ -56,7 +56,7 @@ Grouping group_mg_wfbp_optimal(const StepProfile& profile, const CostCurve& cost
 }
 
 void MgWfbpOptimal::declare(Parameters& parameters) {
-  parameters.optional("tolerance", tolerance, {0.0, 1.0}, "so much longer an iteration may take with fewer groups");
+  parameters.optional("tolerance", tolerance, {0.0, 1.0}, "share by which an iteration may take longer, for fewer groups");
 }
 
 // fewest[j].end after k groups = min over i < j of max(fewest[i].end after k-1 groups, ready(j-1)) + cost(bytes(j) - bytes(i)).

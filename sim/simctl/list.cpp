@@ -90,9 +90,11 @@ void print_collectives() {
       {"two-level", "a ring among a node's GPUs and \"between\" (ring) among the nodes; what every name means with several GPUs", ""});
   table.push_back(
       {"by-region", "on regions: added up in each of them, round a ring of their first nodes, spread; other operations as a ring", ""});
-  table.push_back(
-      {in_network_all_reduce().name,
-       "switches add up (SHARP; NVLS within a node): every rank sends its bytes once, and gets the sum; other operations as a ring", ""});
+  table.push_back({in_network_all_reduce().name,
+                   "switches add up (SHARP; with \"inside\": \"in-network\", and on one node, NVLS): every rank sends its bytes once, and "
+                   "gets the sum; other "
+                   "operations as a ring",
+                   ""});
   table.push_back({"auto",
                    "for each collective's bytes the fastest of ring, halving-doubling and recursive-doubling; with a fit, what it measured",
                    ""});

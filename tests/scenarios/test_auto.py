@@ -113,7 +113,7 @@ class InNetwork(Case):
 
     def test_switches_inside_nodes_add_up_too_where_a_scenario_says_so(self):
         """NVLS inside nodes, below SHARP or a ring between them: NCCL's NVLS trees."""
-        inside = 2e-6 + 1e-11 * 1e7
+        inside, ring = 2e-6 + 1e-11 * 1e7, 2 * 3 * 2e-6 + 2 * 0.75 * 1e-11 * 1e7 + 0.75 * 1e-9 * 1e7
         among = {"ring": 4 * 50e-6 + 2 * 2 / 3 * 0.8e-9 * 1e7 + 2 / 3 * 1e-9 * 1e7, "halving-doubling": None, "in-network": 50e-6 + 0.8e-9 * 1e7}
         gpus = {"gpus_per_node": 4, "intra_node": self.INSIDE, "link": {"bandwidth": "10Gbps", "latency": "50us"}, "reduce_s_per_B": 1e-9}
         self.write("trace.json", of_sizes(10_000_000))
@@ -130,8 +130,9 @@ class InNetwork(Case):
                 self.assertAlmostEqual(found, inside + seconds, delta=1e-12, msg=between)
             rings = exposed(name | {"inside": "ring"}, fidelity="alpha-beta")
             self.assertEqual(rings, exposed(name, fidelity="alpha-beta"))
-            self.assertAlmostEqual(rings - found, 2 * 3 * 2e-6 + 2 * 0.75 * 1e-11 * 1e7 + 0.75 * 1e-9 * 1e7 - inside, delta=1e-12, msg=between)
+            self.assertAlmostEqual(rings - found, ring - inside, delta=1e-12, msg=between)
             self.assertAlmostEqual(exposed(name | {"inside": "in-network"}, nodes=1), inside, delta=1e-12, msg=between)
+            self.assertAlmostEqual(exposed(name | {"inside": "ring"}, nodes=1, fidelity="alpha-beta"), ring, delta=1e-12, msg=between)
 
     def test_it_is_a_ring_of_two_nodes_with_half_of_the_latency(self):
         """2 alpha + M beta: so is every schedule of all-reduces."""

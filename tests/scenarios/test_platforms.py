@@ -266,7 +266,7 @@ class Profiles(OnPlatforms):
                     self.assertAlmostEqual(one / other, 1, delta=1e-6, msg=(fidelity, xml))
 
     def test_latencies_are_those_of_links_between_regions(self):
-        """A message takes the latency that its route has when it begins, whatever the fidelity."""
+        """In every fidelity that moves messages."""
         changes = [(0.0, 3e-3), (0.01, 1e-3), (0.2, 8e-3), (0.9, 0.0)]
         regions = cluster(nodes=2, link={"bandwidth": "100Gbps", "latency": "1us"}, regions=[{"name": name, "nodes": 1} for name in "ab"],
                           wan=[{"between": ["a", "b"], "rtt": "4ms", "bandwidth": "8Gbps", "rtt_profile": [{"at_s": at, "rtt": 2 * latency} for at, latency in changes]}])
@@ -291,6 +291,49 @@ class Profiles(OnPlatforms):
                 self.write("a-b.bw", "0 1e9\n")
                 for schedule, one, other in zip(schedules, self.seconds(content, **more, **fidelity), right, strict=True):
                     self.assertAlmostEqual(one / other, 1, delta=1e-9, msg=(fidelity, schedule))
+
+    def test_routes_that_share_no_link(self):
+        """FATPIPE cables: nothing shares bandwidth. Servers, jobs and links that change move over them as elsewhere."""
+        self.write("c.lat", "0 10e-6\n")
+        pipes = self.star().replace("SPLITDUPLEX", "FATPIPE").replace(' direction="UP"', "")
+        wide = cluster(nodes=3, link={"bandwidth": 1e9, "latency": "20us"})
+        schedules = [{"name": "s-sgd"}, {"name": "sgp"}, {"name": "wfbp"}]
+        more = {"sweep": {"/schedule": schedules}, "fidelity": "flow", "all_reduce": "ring"}
+        right = self.seconds(wide, **more)
+        for content in (self.use(pipes), self.use(pipes.replace('id="cable-c"', 'id="cable-c" latency_file="c.lat"'))):
+            for one, other in zip(self.seconds(content, **more), right, strict=True):
+                self.assertAlmostEqual(one / other, 1, delta=1e-9)
+        done = self.run_scenario(scenario(cluster=self.use(pipes), fidelity="flow", sweep={"/schedule": [{"name": "ps-sgd", "colocated": True}, {"name": "asgd", "colocated": True}]}))
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        done = self.run_scenario(scenario(cluster=self.use(pipes), jobs=[{"nodes": "0-1", "schedule": {"name": "s-sgd"}}, {"nodes": "2", "schedule": {"name": "wfbp"}}]))
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_a_job_of_one_node_has_its_server_on_a_host_that_is_left(self):
+        content = self.use(self.star(), nodes=2)
+        jobs = [{"name": "x", "nodes": "0", "schedule": {"name": "ps-sgd", "servers": 1}}, {"name": "y", "nodes": "1", "schedule": {"name": "wfbp"}}]
+        done = self.run_scenario(scenario(cluster=content, jobs=jobs))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        done = self.run_scenario(scenario(cluster=self.use(self.star()), jobs=jobs))
+        self.assertIn("has 3 places for 3 nodes and the 1 servers of all jobs", done.stderr)
+
+    def test_groups_are_merged_by_the_latency_at_the_beginning(self):
+        self.write("c.lat", "0 5e-3\n")
+        cables = self.star(' latency_file="c.lat"')
+        steady = self.star().replace('id="cable-c" bandwidth="1GBps" latency="10us"', 'id="cable-c" bandwidth="1GBps" latency="5ms"')
+        more = {"sweep": {"/schedule": [{"name": "mg-wfbp"}, {"name": "mg-wfbp-optimal"}]}, "fidelity": "flow", "all_reduce": "ring"}
+        self.assertEqual(self.seconds(self.use(cables), **more), self.seconds(self.use(steady), **more))
+
+    def test_writers_refuse_links_that_change(self):
+        self.write("c.lat", "0 5e-3\n")
+        content = self.use(self.star(' latency_file="c.lat"'))
+        self.write("cluster.json", content)
+        done = self.simctl("show", "./cluster.json", "--platform", "out.xml")
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("/platform: its links change with time, which is not written; leave their profiles out", done.stderr)
+        self.write("scenario.json", scenario(cluster=content, schedule={"name": "wfbp"}, all_reduce="ring"))
+        done = self.simctl("export", "scenario.json", "--to", "smpi", "-o", "smpi")
+        self.assertEqual(done.returncode, 4)
+        self.assertIn("a platform cannot say a link that changes with time", done.stderr)
 
     def test_latencies_add_up_over_a_route(self):
         """Of links that change at different times, with a FATPIPE one among them."""
@@ -390,6 +433,8 @@ class Wrong(OnPlatforms):
         (zone(HOSTS, LINK, '<trace id="t">1 2</trace>\n<trace_connect kind="LATENCY" trace="t" element="m"/>\n', FULL),
          'a profile is of link "m", which is not there; use the id of a link'),
         (zone(HOSTS, LINK.replace("/>", ' latency_file="none.lat"/>'), FULL), "none.lat: no such file"),
+        (zone(HOSTS, LINK, '<trace id="t">1 2</trace>\n', 2 * '<trace_connect kind="LATENCY" trace="t" element="l"/>\n', FULL), 'link "l" has two profiles of one kind; leave one out'),
+        (zone(HOSTS, LINK, '<trace id="t">1 2</trace>\n', 2 * '<trace_connect kind="BANDWIDTH" trace="t" element="l"/>\n', FULL), 'link "l" has two profiles of one kind; leave one out'),
         (zone(HOSTS, LINK, '<trace_connect kind="BANDWIDTH" trace="t" element="l"/>\n', FULL), 'trace_connect: "t" is the id of no trace before it; use one that is'),
         (zone(HOSTS, LINK.replace("/>", ' sharing_policy="FATPIPE"/>'), '<trace id="t">1 2</trace>\n<trace_connect kind="BANDWIDTH" trace="t" element="l"/>\n', FULL),
          'link "l": the bandwidth of a FATPIPE link does not change; leave its profile out, or use another sharing_policy'),

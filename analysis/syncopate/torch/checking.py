@@ -1,5 +1,6 @@
 """What DistributedDataParallel does, beside what was predicted of it."""
 
+import itertools
 import statistics
 import time
 
@@ -22,7 +23,7 @@ def check(ddp_model, prediction, step, *, steps=10, tolerance=0.05):
         print(found["text"])
 
     Call it on all ranks; each tells its own times. `step()` does one whole training step, and is called 3 + `steps` times.
-    `prediction`: a plan/1 (file or dict), or a point of results.json (dict). A point predicts more parts of the time; a plan, buckets.
+    `prediction`: a plan/1 (file or dict), or a point of results.json (dict). A point predicts more parts of the time; a plan, the names in buckets, too.
     `tolerance`: a part is off if it differs by more than this share of the predicted iteration.
 
     Returns a dict: `text`, a line per part; `off`, the names of parts that are off; and for each part that is predicted, `measured` and
@@ -69,7 +70,7 @@ def _predicted(prediction):
     seconds = {part: checker.positive(prediction.get(part), f"/{part}") for part in ("iteration_s", "compute_s")}
     exposed = checker.not_negative(prediction.get("exposed_communication_s"), "/exposed_communication_s")
     wait = prediction["wait_s"] if is_number(prediction.get("wait_s")) else 0.0
-    groups = {"groups": read_groups(checker, prediction["groups"])} if "groups" in prediction else {}
+    groups = {"groups": read_groups(checker, prediction["groups"], named=False)} if "groups" in prediction else {}
     return seconds | {"exposed_communication_s": exposed + wait} | groups
 
 
@@ -110,9 +111,10 @@ def buckets_of(ddp_model, log):
 
 
 def compared_buckets(measured, groups):
-    predicted = [{"bytes": group.bytes, "parameters": list(group.parameters)} for group in groups]
-    short, long = sorted((measured, predicted), key=len)
-    differing = [place for place, bucket in enumerate(long) if place >= len(short) or bucket != short[place]]
+    """Of groups without names, sizes alone."""
+    predicted = [{"bytes": group.bytes} | ({"parameters": list(group.parameters)} if group.parameters else {}) for group in groups]
+    differing = [place for place, (one, other) in enumerate(itertools.zip_longest(measured, predicted))
+                 if None in (one, other) or any(one[key] != other[key] for key in other)]
     return {"measured": measured, "predicted": predicted, "equal": not differing, "first_difference": differing[0] if differing else None}
 
 
@@ -121,11 +123,16 @@ def _said_of_buckets(buckets):
     if buckets["equal"]:
         return f"buckets: {len(measured)}, as predicted in sizes and order ({listed([prefixed(bucket['bytes'], 'B') for bucket in measured])})"
     place = buckets["first_difference"]
-    shown = [f"{prefixed(some[place]['bytes'], 'B')} of {counted(len(some[place]['parameters']), 'parameter')} from {some[place]['parameters'][0]} on"
-             if place < len(some) else "none" for some in (measured, predicted)]
+    shown = [_said_of_bucket(some[place]) if place < len(some) else "none" for some in (measured, predicted)]
     same_sizes = [bucket["bytes"] for bucket in measured] == [bucket["bytes"] for bucket in predicted]
     return (f"buckets: {len(measured)}, {len(predicted)} predicted; number {place + 1} is {shown[0]}, but {shown[1]} predicted"
             f"{'; all sizes are equal, the order within or between differs' if same_sizes else ''}, off")
+
+
+def _said_of_bucket(bucket):
+    names = bucket.get("parameters")
+    of = f" of {counted(len(names), 'parameter')} from {names[0]} on" if names else ""
+    return f"{prefixed(bucket['bytes'], 'B')}{of}"
 
 
 def _verdict(off, predicted):

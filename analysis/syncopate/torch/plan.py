@@ -35,10 +35,14 @@ def read_plan(source):
     return Plan(name, read_groups(check, content.get("groups")), content)
 
 
-def read_groups(check, value):
+def read_groups(check, value, named=True):
+    """`named`: whether each has its parameters; else they are left out."""
     check.need(isinstance(value, list) and value, "/groups", "a list of groups", value)
     groups = []
     for where, group in check.objects(value, "/groups"):
+        if not named:
+            groups.append(Group(check.count(group.get("bytes"), f"{where}/bytes"), []))
+            continue
         names = check.list(group.get("parameters"), f"{where}/parameters")
         check.need(names, f"{where}/parameters", "at least one name", names)
         for place, parameter in enumerate(names):

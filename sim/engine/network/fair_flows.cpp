@@ -41,6 +41,11 @@ void FairFlows::start(const Transfer& transfer, const Moment& now, Ended ended) 
 }
 
 void FairFlows::move(const Transfer& transfer, const Path& path, std::span<const std::size_t> links, const Moment& now, Ended ended) {
+  if (links.empty()) {  // it shares none
+    const Why why = {.kind = PathClass::transfer, .worker = transfer.to, .link = network_.group_between(transfer.from, transfer.to)};
+    const Moment end = after(now, transfer.bytes / (transfer.alike * path.limit_at(clock_.now())), why);
+    return clock_.at(end.time, [ended = std::move(ended), end] { ended(end); });
+  }
   for (const std::size_t link : links) {
     if (!rates_.knows(link)) rates_.set_bandwidth(link, bandwidth(link));
   }
