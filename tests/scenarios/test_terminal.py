@@ -12,14 +12,16 @@ import termios
 import threading
 import unittest
 
-from support import SIMCTL, Case, cluster, scenario
+from support import SIMCTL, Case, cluster, scenario, trace
 
 ENDLESS = 1_000_000
 UNEQUAL = {"jitter": {"distribution": "lognormal", "cv": 0.1}}
 
 
-def on_terminal(*arguments, cwd, columns=120, streams=("stderr",)):
-    """(exit code, what the terminal showed) of simctl with these streams on a terminal of so many columns, the others in pipes."""
+def on_terminal(*arguments, cwd, columns=120, streams=("stderr",), environment=None):
+    """(exit code, what the terminal showed) of simctl with these streams on a terminal of so many columns, the others in pipes. Without an
+    `environment`, no folder remembers what has been told."""
+    environment = {"XDG_CACHE_HOME": "/dev/null"} if environment is None else environment
     controller, terminal = pty.openpty()
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     shown = []
@@ -32,7 +34,8 @@ def on_terminal(*arguments, cwd, columns=120, streams=("stderr",)):
     reader = threading.Thread(target=read)
     reader.start()
     ends = {name: terminal if name in streams else subprocess.DEVNULL for name in ("stdout", "stderr")}
-    done = subprocess.run([SIMCTL, *map(str, arguments)], cwd=cwd, timeout=600, check=False, **ends)
+    done = subprocess.run([SIMCTL, *map(str, arguments)], cwd=cwd, timeout=600, check=False,
+                          env={**os.environ, **environment}, **ends)
     os.close(terminal)
     reader.join()
     os.close(controller)
@@ -140,6 +143,79 @@ class Tables(Case):
         self.write("grid.json", scenario(sweep={"/cluster/link/bandwidth": ["10Mbps", "100Gbps"], "/schedule/name": ["wfbp", "s-sgd"]}))
         table = self.simctl("run", "grid.json").stdout.split("iteration time")[1].split("efficiency")[0]
         self.assertEqual(set(re.findall(r"\d (\w?s)\b", table)), {"ms"})
+
+
+class Caveats(Case):
+    LINE = 'note: estimated, not measured: times of trace; "simctl show NAME" says how; told once a day\n'
+
+    def setUp(self):
+        super().setUp()
+        self.cache = {"XDG_CACHE_HOME": str(self.folder / "cache")}
+        self.write("scenario.json", scenario())
+
+    def shown(self, *words, **environment):
+        code, text = on_terminal(*words, cwd=self.folder, columns=200, streams=("stdout",), environment={**self.cache, **environment})
+        self.assertEqual(code, 0, text)
+        return text.replace("\r\n", "\n")
+
+    def told(self):
+        return self.folder / "cache/syncopate/told"
+
+    def test_a_terminal_says_it_once_a_day(self):
+        self.assertIn(self.LINE, self.shown("run", "scenario.json"))
+        for words in (("run", "scenario.json"), ("explain", "scenario.json")):
+            text = self.shown(*words)
+            self.assertNotIn("estimated", text)
+            self.assertNotIn("SYNTHETIC", text)
+            self.assertIn("(synthetic)", text)
+        day, *names = self.told().read_text().splitlines()
+        self.assertEqual(names, ["trace trace"])
+        self.told().write_text("2020-01-01\ntrace trace\n")
+        self.assertIn(self.LINE, self.shown("explain", "scenario.json"))
+        self.assertEqual(self.told().read_text().splitlines(), [day, "trace trace"])
+
+    def test_what_has_not_been_told_today_is(self):
+        self.shown("run", "scenario.json")
+        text = self.shown("run", "quickstart", "--cluster", "dgx-h100", "--nodes", "2", "--schedule", "wfbp")
+        self.assertIn('not measured: bandwidth of dgx-h100; "simctl', text)
+        self.assertNotIn("is nominal", text)
+        self.assertNotIn("estimated", self.shown("run", "scenario.json"))
+        self.assertNotIn("estimated", self.shown("run", "quickstart", "--cluster", "25gbe", "--set", "/cluster/link/efficiency=0.5", "--schedule", "wfbp"))
+
+    def test_a_pipe_and_files_keep_the_full_words(self):
+        content = scenario(cluster="dgx-h100", schedule={"name": "wfbp"})
+        (self.folder / "trace.json").write_text(json.dumps({**trace(), "provenance": {"kind": "synthetic", "source": "x", "note": "a long remark"}}))
+        self.write("scenario.json", content)
+        self.shown("run", "scenario.json")
+        self.shown("run", "scenario.json", "-o", "out")
+        notes = json.loads((self.folder / "out/results.json").read_text())["notes"]
+        self.assertEqual(sum("is nominal: half of" in note for note in notes), 2)
+        for _ in range(2):
+            text = self.simctl("run", "scenario.json").stdout
+            self.assertIn("; SYNTHETIC, not measured\n  a long remark\n", text)
+            self.assertEqual(text.count("is nominal: half of"), 2)
+            self.assertNotIn("told once a day", text)
+        self.assertIn("provenance: SYNTHETIC, x; a long remark", self.shown("show", "trace.json"))
+
+    def test_without_a_folder_that_can_be_written_it_is_said_each_time(self):
+        for name, text in (("file", "x"), ("broken/syncopate/told", b"\xff\x00" * 100000), ("folder/syncopate/told/x", "x")):
+            (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (self.folder / name).write_bytes(text if isinstance(text, bytes) else text.encode())
+        for changes in ({"XDG_CACHE_HOME": "/dev/null"}, {"XDG_CACHE_HOME": str(self.folder / "file")}, {"XDG_CACHE_HOME": str(self.folder / "folder")},
+                        {"XDG_CACHE_HOME": "relative", "HOME": ""}, {"XDG_CACHE_HOME": "", "HOME": "/dev/null"}):
+            for _ in range(2):
+                self.assertIn(self.LINE, self.shown("run", "scenario.json", **changes), changes)
+        self.assertFalse((self.folder / "relative").exists())
+        broken = {"XDG_CACHE_HOME": str(self.folder / "broken")}
+        self.assertIn(self.LINE, self.shown("run", "scenario.json", **broken))
+        self.assertNotIn(self.LINE, self.shown("run", "scenario.json", **broken))
+        home = {"XDG_CACHE_HOME": "", "HOME": str(self.folder / "home")}
+        self.shown("run", "scenario.json", **home)
+        self.assertTrue((self.folder / "home/.cache/syncopate/told").exists())
+        os.mkfifo(self.folder / "pipe")
+        (self.folder / "home/.cache/syncopate/told").unlink()
+        (self.folder / "home/.cache/syncopate/told").symlink_to(self.folder / "pipe")
+        self.assertIn(self.LINE, self.shown("run", "scenario.json", **home))
 
 
 class MaxTime(Case):
