@@ -221,6 +221,10 @@ class WhatIsAnswered(Case):
         self.assertEqual(cluster, json.loads((self.tmp / "c.json").read_text()))
         trace = sy.import_trace("traces/profiles/generated.pt.trace.json", output=self.tmp / "t.json")
         self.assertEqual(trace, json.loads((self.tmp / "t.json").read_text()))
+        (self.tmp / "t.json").write_text("mine")
+        with self.assertRaisesRegex(sy.UsageError, "it is no import of .*overwrite it with --force"):
+            sy.import_trace("traces/profiles/generated.pt.trace.json", output=self.tmp / "t.json")
+        self.assertEqual(sy.import_trace("traces/profiles/generated.pt.trace.json", output=self.tmp / "t.json", force=True), trace)
         self.assertEqual(sy.run(trace=trace, cluster=cluster, schedule="wfbp").table["model"][0], trace["model"]["name"])
         self.assertIn("a ring of links with 6 us", cluster.text)
 

@@ -141,7 +141,7 @@ def import_trace(*profiles: str | os.PathLike, output: str | os.PathLike | None 
     """Makes a trace from a torch.profiler file, or from those of all ranks of a job: `simctl trace import`.
 
     profiles: .json or .json.gz files, or a folder; model, batch, sizes, device_time, pid, rank, workers, each: as on the command line; output: a file
-    for the trace. Nothing is cached. Raises UsageError, InputError, OutputError.
+    for the trace, with force where it exists and is no earlier import of these profiles. Nothing is cached. Raises UsageError, InputError, OutputError.
     """
     return make(("trace", "import"), profiles, output, keywords)
 
@@ -215,13 +215,14 @@ def make(command: tuple[str, ...], files: tuple, output: Any, keywords: Mapping[
             raise InputError(f"simctl {' '.join(command)}: expected paths of files, got {file!r}")
     names = [os.fspath(file) for file in files]
     words = [*(f"./{name}" if name.startswith("-") else name for name in names), *options.words_of(command, chosen)]
-    said = simctl.call([*command, *words, "-o", "-"])
+    place = Path(os.fspath(output)) if output is not None else None
+    said = simctl.call([*command, *words, "-o", "-" if place is None else str(place.absolute())])
     if said.code:
         simctl.fail(said)
-    made = Made(*content_in(said))
-    if output is not None:
-        made.save(os.fspath(output))
-    return made
+    if place is None:
+        return Made(*content_in(said))
+    from syncopate.common.reading import read_json
+    return Made(read_json(place, "call it again"), said.text)
 
 
 def content_in(said: simctl.Said) -> tuple[dict[str, Any], str]:
