@@ -12,7 +12,7 @@ import termios
 import threading
 import unittest
 
-from support import SIMCTL, Case, cluster, scenario, trace
+from support import ROOT, SIMCTL, Case, cluster, scenario, trace
 
 ENDLESS = 1_000_000
 UNEQUAL = {"jitter": {"distribution": "lognormal", "cv": 0.1}}
@@ -143,6 +143,34 @@ class Tables(Case):
         self.write("grid.json", scenario(sweep={"/cluster/link/bandwidth": ["10Mbps", "100Gbps"], "/schedule/name": ["wfbp", "s-sgd"]}))
         table = self.simctl("run", "grid.json").stdout.split("iteration time")[1].split("efficiency")[0]
         self.assertEqual(set(re.findall(r"\d (\w?s)\b", table)), {"ms"})
+
+
+class Colours(Case):
+    PLAIN = "simctl: nowhere: no such file"
+
+    def shown(self, *words, **environment):
+        return on_terminal(*words, cwd=self.folder, columns=300, environment={"TERM": "xterm", "NO_COLOR": "", **environment})[1]
+
+    def test_only_the_beginning_of_errors_and_warnings_on_a_terminal_is_coloured(self):
+        self.assertRegex(self.shown("show", "nowhere"), r"\A\x1b\[31msimctl:\x1b\[0m nowhere: no such file[^\x1b]*\r\n\Z")
+        self.write("scenario.json", scenario())
+        code, text = on_terminal("run", "scenario.json", cwd=self.folder, streams=("stdout",), environment={"TERM": "xterm", "NO_COLOR": ""})
+        self.assertEqual((code, "\x1b" in text), (0, False))
+        note = self.shown("run", "quickstart", "--format", "csv")
+        self.assertIn("note: ", note)
+        self.assertNotIn("\x1b[3", note)
+        profile = ROOT / "traces/profiles/generated.pt.trace.json"
+        self.assertRegex(self.shown("trace", "import", profile, "-o", "out.json", "--batch", "5"), r"\x1b\[33msimctl: warning:\x1b\[0m the batch is set to 5")
+
+    def test_no_colour_where_nobody_wants_it(self):
+        for changes in ({"NO_COLOR": "1"}, {"NO_COLOR": "0"}, {"TERM": "dumb"}, {"TERM": ""}):
+            text = self.shown("show", "nowhere", **changes)
+            self.assertIn(self.PLAIN, text, changes)
+            self.assertNotIn("\x1b", text, changes)
+        self.assertTrue(self.simctl("show", "nowhere").stderr.startswith(self.PLAIN))
+
+    def test_names_in_messages_colour_nothing(self):
+        self.assertEqual(self.shown("show", "\x1b[32mx").count("\x1b"), 2)
 
 
 class Caveats(Case):
