@@ -202,6 +202,16 @@ class Caveats(Case):
         self.assertIn(self.LINE, self.shown("explain", "scenario.json"))
         self.assertEqual(self.told().read_text().splitlines(), [day, "trace trace"])
 
+    def test_an_advice_says_it_likewise(self):
+        self.write("advice.json", {"format": "advice/1", "trace": "trace.json", "clusters": [{"cluster": "cluster.json", "nodes": [2, 4]}], "schedules": ["wfbp", "s-sgd"],
+                                   "target": {"samples": 1000}})
+        self.write("cluster.json", cluster())
+        self.assertIn(self.LINE, self.shown("advise", "advice.json"))
+        text = self.shown("advise", "advice.json", "-o", "found")
+        self.assertFalse("estimated" in text or "SYNTHETIC" in text)
+        self.assertIn("the trace of three is SYNTHETIC, not measured", json.loads((self.folder / "found/advice.json").read_text())["notes"])
+        self.assertIn("note: the trace of three is SYNTHETIC, not measured\n", self.simctl("advise", "advice.json").stdout)
+
     def test_what_has_not_been_told_today_is(self):
         self.shown("run", "scenario.json")
         text = self.shown("run", "quickstart", "--cluster", "dgx-h100", "--nodes", "2", "--schedule", "wfbp")
