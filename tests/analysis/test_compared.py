@@ -72,6 +72,14 @@ class TwoFolders(Pages):
         self.assertIn("Their points are not compared one by one, as they do not sweep the same keys: only A sweeps /cluster and /cluster/nodes; only B sweeps /x.", self.text)
         self.assertEqual(page.tables["changes"][1], ["scenario's name", "small", "other"])
 
+    def test_unlike_work_is_said(self):
+        rows = samples.grid(("10gbe",), sizes=(4,))
+        page = self.compared(rows, [row | {"model": "bert"} for row in rows])
+        self.assertEqual(len(page.tables["pairs"]), 4)
+        self.assertIn("They train unlike models or batches, so that times compare unlike work: A resnet50, batch 32; B bert, batch 32.", self.text)
+        self.compared(rows, rows)
+        self.assertNotIn("unlike work", self.text)
+
     def test_what_differs_in_what_was_simulated_is_listed(self):
         rows = samples.grid(("10gbe",), sizes=(4,))
         scenarios = ({"trace": "t.json", "cluster": {"link": {"bandwidth": "25Gbps", "a/b": 1}}, "seed": 1}, {"trace": "t.json", "cluster": {"link": {"bandwidth": "100Gbps"}}, "seed": 1, "workers": {}})

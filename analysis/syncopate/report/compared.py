@@ -43,6 +43,9 @@ def section(runs, frame):
         about["told"].append("Their points are not compared one by one, as they do not sweep the same keys: "
                              + "; ".join(f"only {name} sweeps {listed(only)}" for name, only in zip(names, only_in(pointers)) if only) + ".")
         return about
+    trained = [distinct(f"{model}, batch {batch}" for model, batch in zip(run.rows["model"], run.rows["batch"])) for run in runs]
+    if set(trained[0]) != set(trained[1]):
+        about["told"].append(f"They train unlike models or batches, so that times compare unlike work: {names[0]} {listed(trained[0])}; {names[1]} {listed(trained[1])}.")
     sides = sides_of(runs, frame, pointers[0])
     common = [key for key in sides[0] if key in sides[1]]
     about["columns"] = [REPEATED.get(pointer) or said(pointer, pointers[0]) for pointer in pointers[0]]
