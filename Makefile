@@ -3,7 +3,7 @@
 # The Debian packages that building needs ...
 BUILD_PACKAGES := build-essential cmake ninja-build libboost-graph-dev nlohmann-json3-dev libfmt-dev libcli11-dev doctest-dev zlib1g-dev python3
 # ... simulating and reporting besides, capturing, and looking over the code.
-PACKAGES := $(BUILD_PACKAGES) libmd-dev libsimgrid-dev librapidcheck-dev python3-jinja2 python3-matplotlib python3-pandas
+PACKAGES := $(BUILD_PACKAGES) libjemalloc-dev libmd-dev libsimgrid-dev librapidcheck-dev python3-jinja2 python3-matplotlib python3-pandas
 CAPTURE_PACKAGES := $(BUILD_PACKAGES) libdnnl-dev
 # netprobe's libraries, and what shapes the links of the validation.
 NETWORK_PACKAGES := libgloo-dev libopenmpi-dev openmpi-bin iproute2

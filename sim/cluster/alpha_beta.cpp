@@ -45,7 +45,7 @@ CollectiveCosts::CollectiveCosts(const Cluster& cluster, const AllReduce& all_re
       nodes_(static_cast<int>(layout.nodes.size())),
       ranks_on_node_(layout.ranks_per_node),
       by_fit_(cluster.is_fitted() && (nodes_ > 1 || cluster.nodes == 1)),
-      in_network_(all_reduce.in_network) {
+      inside_(all_reduce.inside_in_network || (all_reduce.algorithm == &switches() && nodes_ == 1) ? switches() : ring()) {
   for (const Operation operation : {Operation::all_reduce, Operation::reduce_scatter, Operation::all_gather, Operation::broadcast}) {
     if (by_fit_ && (operation == Operation::all_reduce || knows_cost(cluster, operation))) {
       const int ranks = nodes_ * ranks_on_node_;
@@ -69,14 +69,12 @@ CollectiveCosts::CollectiveCosts(const Cluster& cluster, const AllReduce& all_re
 CostLine CollectiveCosts::within_nodes(Operation operation) const {
   if (ranks_on_node_ == 1) return {};
   const LinkCost link = link_cost(cluster_.intra_node, cluster_.reduce);
-  if (operation != Operation::broadcast) return cost_line(ring().form(operation), ranks_on_node_, link);
+  if (operation != Operation::broadcast) return cost_line(inside_.form(operation), ranks_on_node_, link);
   const double others = (ranks_on_node_ - 1.0) / ranks_on_node_;
   return CostLine{link.alpha, others * link.beta} + cost_line(ring().all_gather, ranks_on_node_, link);
 }
 
 CostLine CollectiveCosts::line(Operation operation, const Algorithm& algorithm) const {
-  if (in_network_ && nodes_ == 1)
-    return cost_line(algorithm.form(operation), ranks_on_node_, link_cost(cluster_.intra_node, cluster_.reduce));
   return within_nodes(operation) + cost_line(algorithm.form(operation), nodes_, link_cost(cluster_.link, cluster_.reduce));
 }
 

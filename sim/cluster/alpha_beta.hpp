@@ -51,7 +51,7 @@ class CollectiveCosts {
   int nodes_;
   int ranks_on_node_;
   bool by_fit_;
-  bool in_network_;
+  const Algorithm& inside_;  ///< within nodes
   struct Curves {
     CostCurve alone;
     CostCurve queued;

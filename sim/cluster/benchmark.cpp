@@ -4,7 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cctype>
+#include <array>
 #include <string_view>
 #include <utility>
 
@@ -12,6 +12,7 @@
 #include "base/errors.hpp"
 #include "base/files.hpp"
 #include "cluster/benchmark_formats.hpp"
+#include "cluster/benchmark_lines.hpp"
 
 namespace syncopate {
 
@@ -42,17 +43,12 @@ std::vector<MeasuredTime> increasing(const std::vector<MeasuredTime>& measured) 
   return result;
 }
 
-/// A dictionary as Python prints it, as JSON.
-std::string with_double_quotes(std::string text) {
-  if (text.find('"') == std::string::npos) std::replace(text.begin(), text.end(), '\'', '"');
-  return text;
-}
-
+/// An object, or a list of objects.
 bool is_json(const std::string& text) {
-  for (const char letter : text) {
-    if (std::isspace(static_cast<unsigned char>(letter)) == 0) return letter == '{';
-  }
-  return false;
+  constexpr std::string_view spaces = " \t\r\n";
+  std::size_t begin = text.find_first_not_of(spaces);
+  if (begin != std::string::npos && text[begin] == '[') begin = text.find_first_not_of(spaces, begin + 1);
+  return begin != std::string::npos && text[begin] == '{';
 }
 
 }  // namespace
@@ -129,6 +125,12 @@ std::string operations_of(const Benchmark& benchmark) {
   return fmt::format("{} and {}", fmt::join(names, ", "), last);
 }
 
+bool holds_benchmark(const std::string& text) {
+  constexpr std::array heads = {nccl_head, osu_head, ds_bench_head};
+  const auto has = [&text](std::string_view head) { return text.find(head) != std::string::npos; };
+  return std::any_of(heads.begin(), heads.end(), has) || is_deepspeed_log(text) || is_ddp_log(text);
+}
+
 Benchmark read_benchmark(const std::filesystem::path& path, const BenchmarkOptions& options) {
   return read_benchmark(path.string(), read_file(path), options);
 }
@@ -136,7 +138,8 @@ Benchmark read_benchmark(const std::filesystem::path& path, const BenchmarkOptio
 Benchmark read_benchmark(const std::string& file, const std::string& text, const BenchmarkOptions& options) {
   if (is_inspector_log(text)) return read_inspector_logs({{file, text}}, options).front();
   Benchmark benchmark = is_deepspeed_log(text) ? read_deepspeed_log(file, text, options)
-                        : is_json(text)        ? read_json_benchmark(Document(parse_json(with_double_quotes(text), file), file), options)
+                        : is_ddp_log(text)     ? read_ddp_log(file, text, options)
+                        : is_json(text)        ? read_json_benchmark(Document(parse_json(text, file), file), options)
                                                : read_printed_benchmark(file, text, options);
   finish_benchmark(benchmark);
   return benchmark;

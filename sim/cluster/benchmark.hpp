@@ -68,6 +68,9 @@ struct TextFile {
 bool is_inspector_log(const std::string& text);
 std::vector<Benchmark> read_inspector_logs(const std::vector<TextFile>& files, const BenchmarkOptions& options);
 
+/// Whether a log holds what one of the printing benchmarks or a training job wrote, beside something else.
+bool holds_benchmark(const std::string& text);
+
 /// Reads the output of nccl-tests, OSU's collectives, ds_bench or netprobe, or a job's log. What it says of itself tells which. Throws
 /// InputError that names the line if the file is something else, is truncated, contradicts itself, or says that the benchmark failed.
 Benchmark read_benchmark(const std::filesystem::path& path, const BenchmarkOptions& options);

@@ -25,8 +25,13 @@ bool is_deepspeed_log(const std::string& text);
 Benchmark read_deepspeed_log(const std::string& file, const std::string& text, const BenchmarkOptions& options);
 Benchmark read_ds_bench(const std::vector<PrintedLine>& lines, const BenchmarkOptions& options);
 
-/// The same for JSON: network-probe/1, the file that nccl-tests or rccl-tests write with -J, or DistributedDataParallel's
-/// _get_ddp_logging_data(). Throws InputError.
+/// DistributedDataParallel's _get_ddp_logging_data(), as Python or JSON, also in a log and of several ranks. Of these the one with the
+/// shortest communication counts, since the others wait for it. Throws InputError.
+bool is_ddp_log(const std::string& text);
+Benchmark read_ddp_log(const std::string& file, const std::string& text, const BenchmarkOptions& options);
+
+/// The same for JSON: network-probe/1, the file that nccl-tests or rccl-tests write with -J, or the list that rccl-tests write with -Z
+/// json. Throws InputError.
 Benchmark read_json_benchmark(const Document& document, const BenchmarkOptions& options);
 
 /// One row of nccl-tests.
@@ -43,6 +48,9 @@ std::optional<Operation> operation_of(const std::vector<NcclRow>& rows, int rank
 
 /// Why the bus bandwidth cannot be that of this operation. Empty if it can.
 std::string wrong_bus_bandwidth(const NcclRow& row, Operation operation, int ranks);
+
+/// The median of each size, if the rows are several cycles of the same sizes (-N), at least two; else the rows.
+std::vector<MeasuredTime> medians_of_cycles(const std::vector<MeasuredTime>& rows);
 
 /// The end of a message about a benchmark that says of itself that it failed.
 inline constexpr std::string_view failed_run =

@@ -1,17 +1,21 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <optional>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "base/document.hpp"
+#include "base/errors.hpp"
 #include "base/fields.hpp"
 #include "base/indexed.hpp"
 #include "base/statistics.hpp"
 #include "cluster/benchmark_formats.hpp"
+#include "cluster/benchmark_lines.hpp"
 
 namespace syncopate {
 
@@ -125,7 +129,8 @@ void require_success(Object& run) {
 /// nccl-tests write times in microseconds, bandwidths in GB/s, and unknown values as null or "nan".
 NcclRow nccl_result(const Field& element, bool in_place) {
   Object result(element);
-  for (const char* key : {"count", "type", "actual_iterations", "experiment_name", in_place ? "out_of_place" : "in_place"})
+  for (const char* key : {"count", "type", "actual_iterations", "experiment_name", "in_place_per_iter", "out_of_place_per_iter",
+                          in_place ? "out_of_place" : "in_place"})
     result.find(key);
   const bool reduces = result.at("redop").text() != "none";
   const auto root = result.find("root");
@@ -138,8 +143,7 @@ NcclRow nccl_result(const Field& element, bool in_place) {
   if (!timed.is_object())
     timed.fail_because(in_place ? "was not measured; leave --in-place out" : "was not measured; use --in-place for the other times");
   Object times(timed);
-  times.find("alg_bw");
-  times.find("nwrong");
+  for (const char* key : {"alg_bw", "nwrong", "bitwise"}) times.find(key);
   if (times.find("cpu_time")) times.at("cpu_time").fail_because("is the host's time, not the all-reduce's; run nccl-tests without -C");
   const Bytes bytes(result.at("size").number(0, 1e15));
   if (bytes == Bytes(0)) return {};
@@ -179,16 +183,88 @@ Benchmark read_nccl(const Document& document, const BenchmarkOptions& options) {
   if (!operation) {
     run.at("results").fail_because(fmt::format("are of an operation that {}", useful_programs));
   }
-  std::vector<MeasuredTime>& measured = benchmark.operations[*operation].measured;
+  std::vector<MeasuredTime> all;
+  std::vector<Field> all_in;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (rows[i].measured.bytes == Bytes(0)) continue;
     const std::string wrong = wrong_bus_bandwidth(rows[i], *operation, benchmark.ranks);
     if (!wrong.empty()) Object(results[i]).at(options.in_place ? "in_place" : "out_of_place").fail_because(wrong);
-    require_growth(measured, rows[i].measured.bytes, [&](const std::string& why) { results[i].fail_because(why); });
-    measured.push_back(rows[i].measured);
+    all.push_back(rows[i].measured);
+    all_in.push_back(results[i]);
+  }
+  std::vector<MeasuredTime>& measured = benchmark.operations[*operation].measured;
+  all = medians_of_cycles(all);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    require_growth(measured, all[i].bytes, [&](const std::string& why) { all_in[i].fail_because(why); });
+    measured.push_back(all[i]);
   }
   require_success(run);
   run.finish();
+  return benchmark;
+}
+
+/// The operation of a name that rccl-tests give, or nullopt if no schedule uses it.
+std::optional<Operation> rccl_operation(const std::string& name) {
+  constexpr std::array<std::pair<std::string_view, Operation>, 4> names = {{{"AllReduce", Operation::all_reduce},
+                                                                            {"ReduceScatter", Operation::reduce_scatter},
+                                                                            {"AllGather", Operation::all_gather},
+                                                                            {"Broadcast", Operation::broadcast}}};
+  const auto found = std::find_if(names.begin(), names.end(), [&name](const auto& row) { return row.first == name; });
+  return found == names.end() ? std::nullopt : std::optional(found->second);
+}
+
+/// A list of rows, each with what the run was. In several cycles each size is timed again: their median counts.
+Benchmark read_rccl(const Document& document, const BenchmarkOptions& options) {
+  Benchmark benchmark = {document.file(), "rccl-tests"};
+  const std::vector<Field> rows = Field(document).list();
+  const std::string type = Object(rows.front()).at("type").text();
+  std::map<Operation, std::map<double, std::vector<double>>> times;  // by size
+  for (const Field& element : rows) {
+    Object row(element);
+    int ranks = options.ranks;
+    int nodes = 0;
+    if (const auto processes = row.find("ranks")) {
+      const auto each = row.find("gpusPerRank");
+      ranks = static_cast<int>(processes->integer(1, most_ranks) * (each ? each->integer(1, 1024) : 1));
+      nodes = static_cast<int>(row.at("nodes").integer(1, ranks));
+      if (ranks < 2) processes->fail_because("one rank cannot communicate; measure at least two");
+      if (ranks % nodes != 0)
+        processes->fail_because(fmt::format("{} ranks on {} nodes; measure the same number on every node", ranks, nodes));
+      if (const std::string wrong = contradiction(options, ranks); !wrong.empty()) processes->fail_because(wrong);
+    } else {
+      if (ranks < 2) element.fail_because("does not tell the number of ranks; give it with --ranks");
+      nodes = nodes_by_options(options, ranks, document.file());
+    }
+    if (benchmark.ranks > 0 && (ranks != benchmark.ranks || nodes != benchmark.nodes))
+      element.fail_because("has other ranks than the rows above; give each run a file of its own");
+    benchmark.ranks = ranks;
+    benchmark.nodes = nodes;
+    if (row.at("type").text() != type)
+      row.at("type").fail_because(fmt::format("is not {}, as above; run rccl-tests with one type (-d)", type));
+    const std::optional<Operation> operation = rccl_operation(row.at("name").text());
+    if (!operation) row.at("name").fail_because(fmt::format("is of an operation that {}", useful_programs));
+    const Field wrong = row.at("wrong");
+    if (wrong.json().is_number() && wrong.json() > 0)
+      wrong.fail_because(fmt::format("{} results were wrong, {}", wrong.json().dump(), failed_run));
+    if ((row.at("inPlace").integer(0, 1) == 1) != options.in_place) continue;
+    const MeasuredTime measured = {Bytes(row.at("size").number(0, 1e15)),
+                                   Seconds(microseconds * row.at("time").number(0, longest_s / microseconds))};
+    if (measured.bytes == Bytes(0)) continue;
+    if (measured.time == Seconds(0)) row.at("time").fail_because("is 0; measure more iterations");
+    const std::string off =
+        wrong_bus_bandwidth({.measured = measured, .bus_bandwidth = row.at("busBw").number(0, fastest_Bps)}, *operation, ranks);
+    if (!off.empty()) row.at("busBw").fail_because(off);
+    times[*operation][measured.bytes.value].push_back(measured.time.value);
+  }
+  if (times.empty())
+    Field(document).fail_because(options.in_place ? "no row was measured in place" : "no row was measured out of place; use --in-place");
+  for (auto& [operation, sizes] : times) {
+    for (auto& [bytes, samples] : sizes) {
+      std::sort(samples.begin(), samples.end());
+      constexpr double middle = 0.5;
+      benchmark.operations[operation].measured.push_back({Bytes(bytes), Seconds(quantile(samples, middle))});
+    }
+  }
   return benchmark;
 }
 
@@ -208,47 +284,130 @@ Bytes sum_of(const Field& sizes) {
   return Bytes(sum);
 }
 
-/// What DistributedDataParallel counts, in nanoseconds. Communication is from the first bucket's start to the last one's end: one number
-/// for all buckets, which cannot tell a start-up time.
-Benchmark read_ddp(const Document& document, const BenchmarkOptions& options) {
+/// What DistributedDataParallel counts of one rank. Communication is from the first bucket's start to the last one's end: one number for
+/// all buckets, which cannot tell a start-up time.
+struct DdpTimes {
+  int line = 0;
+  int ranks = 0;
+  Bytes bytes;
+  Seconds forward;
+  Seconds backward;
+  Seconds communication;
+  Seconds overlap;
+};
+
+DdpTimes ddp_times(const Document& document, int line) {
   constexpr double nanoseconds = 1e-9;
   constexpr double most_ns = 1e18;
   const Field root(document);
   Object log(root);
-  Benchmark benchmark = {document.file(), "DistributedDataParallel"};
-  benchmark.ranks = static_cast<int>(log.at("world_size").integer(2, most_ranks));
-  if (options.ranks > 0) {
-    if (const std::string wrong = contradiction({.ranks = options.ranks}, benchmark.ranks); !wrong.empty())
-      log.at("world_size").fail_because(wrong);
-  }
-  benchmark.nodes = nodes_by_options(options, benchmark.ranks, document.file());
+  DdpTimes times;
+  times.line = line;
+  times.ranks = static_cast<int>(log.at("world_size").integer(2, most_ranks));
   const auto rebuilt = log.find("rebuilt_bucket_sizes");
-  const Bytes bytes = sum_of(rebuilt && rebuilt->is_text() && !rebuilt->text().empty() ? *rebuilt : log.at("bucket_sizes"));
+  const bool is_rebuilt = rebuilt && rebuilt->is_text() && !rebuilt->json().get_ref<const std::string&>().empty();
+  times.bytes = sum_of(is_rebuilt ? *rebuilt : log.at("bucket_sizes"));
   const auto time = [&](const char* key) {
     const auto found = log.find(key);
     return Seconds(found ? nanoseconds * found->number(0, most_ns) : 0);
   };
-  const Seconds communication = time("avg_backward_comm_time");
-  if (communication == Seconds(0) || bytes == Bytes(0)) {
-    log.at("avg_backward_comm_time").fail_because("no communication was timed yet; ask for the data after 20 steps or more");
+  times.forward = time("avg_forward_compute_time");
+  times.backward = time("avg_backward_compute_time");
+  times.communication = time("avg_backward_comm_time");
+  times.overlap = time("avg_backward_compute_comm_overlap_time");
+  return times;
+}
+
+constexpr std::string_view ddp_key = "avg_backward_comm_time";
+
+/// A dictionary as Python prints it, as JSON. pprint breaks long texts into several, on lines of their own.
+std::string with_double_quotes(std::string text) {
+  if (text.find('"') == std::string::npos) std::replace(text.begin(), text.end(), '\'', '"');
+  std::string joined;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    joined += text[i];
+    if (text[i] != '"') continue;
+    const std::size_t next = text.find_first_not_of(" \t\r\n", i + 1);
+    const bool goes_on = next != std::string::npos && text[next] == '"' && text.substr(i, next - i).find('\n') != std::string::npos;
+    if (!goes_on) continue;
+    joined.pop_back();
+    i = next;
   }
-  benchmark.operations[Operation::all_reduce].line = CostLine{Seconds(0), SecondsPerByte(communication.value / bytes.value)};
-  benchmark.notes = {
-      fmt::format("of the job: forward {:.4g} ms, backward {:.4g} ms, communication {:.4g} ms, of which {:.4g} ms beside backward",
-                  1e3 * time("avg_forward_compute_time").value, 1e3 * time("avg_backward_compute_time").value, 1e3 * communication.value,
-                  1e3 * time("avg_backward_compute_comm_overlap_time").value),
-      "one time for all buckets, with their waits for late ranks and for backward, cannot tell a start-up time; nccl-tests tell more"};
-  return benchmark;
+  return joined;
+}
+
+/// All dictionaries with DistributedDataParallel's times. They have no others inside.
+std::vector<DdpTimes> ddp_logs_of(const std::string& file, const std::string& text) {
+  std::string joined;
+  std::vector<std::size_t> begins;  // of the lines
+  for (const PrintedLine& line : lines_of(file, text, [](std::string_view line) { return line.find('{'); })) {
+    begins.push_back(joined.size());
+    joined += line.text + "\n";
+  }
+  std::vector<DdpTimes> logs;
+  std::size_t done = 0;
+  const bool is_alone = joined.find(ddp_key) == joined.rfind(ddp_key);
+  for (std::size_t key = joined.find(ddp_key); key != std::string::npos; key = joined.find(ddp_key, done)) {
+    const auto line = static_cast<int>(std::upper_bound(begins.begin(), begins.end(), key) - begins.begin());
+    const std::size_t open = joined.rfind('{', key);
+    const std::size_t close = joined.find('}', key);
+    if (open == std::string::npos || open < done || close == std::string::npos) {
+      throw InputError(
+          fmt::format("{}:{}: \"{}\" is in no whole dictionary {{...}}; print all of _get_ddp_logging_data()", file, line, ddp_key));
+    }
+    done = close + 1;
+    const std::string name = is_alone ? file : fmt::format("{}:{}", file, line);
+    logs.push_back(ddp_times(Document(parse_json(with_double_quotes(joined.substr(open, done - open)), name), name), line));
+  }
+  return logs;
 }
 
 }  // namespace
 
+bool is_ddp_log(const std::string& text) {
+  return text.find(ddp_key) != std::string::npos && text.find("bucket_sizes") != std::string::npos;
+}
+
+Benchmark read_ddp_log(const std::string& file, const std::string& text, const BenchmarkOptions& options) {
+  const std::vector<DdpTimes> logs = ddp_logs_of(file, text);
+  const auto fail = [&file](const DdpTimes& log, const std::string& why) {
+    throw InputError(fmt::format("{}:{}: {}", file, log.line, why));
+  };
+  const DdpTimes* shortest = nullptr;
+  for (const DdpTimes& log : logs) {
+    if (log.ranks != logs.front().ranks)
+      fail(log,
+           fmt::format("{} ranks, but line {} has {}; give each run a file of its own", log.ranks, logs.front().line, logs.front().ranks));
+    if (log.communication == Seconds(0) || log.bytes == Bytes(0)) continue;
+    if (shortest == nullptr || log.communication < shortest->communication) shortest = &log;
+  }
+  if (shortest == nullptr) fail(logs.front(), "no communication was timed yet; ask for the data after 20 steps or more");
+  if (options.in_place) fail(*shortest, "--in-place chooses columns of nccl-tests, which this data does not have; leave it out");
+  Benchmark benchmark = {file, "DistributedDataParallel", shortest->ranks};
+  if (options.ranks > 0) {
+    if (const std::string wrong = contradiction({.ranks = options.ranks}, benchmark.ranks); !wrong.empty()) fail(*shortest, wrong);
+  }
+  benchmark.nodes = nodes_by_options(options, benchmark.ranks, file);
+  const Seconds communication = shortest->communication;
+  benchmark.operations[Operation::all_reduce].line = CostLine{Seconds(0), SecondsPerByte(communication.value / shortest->bytes.value)};
+  benchmark.notes = {
+      fmt::format("of the job: forward {:.4g} ms, backward {:.4g} ms, communication {:.4g} ms, of which {:.4g} ms beside backward",
+                  1e3 * shortest->forward.value, 1e3 * shortest->backward.value, 1e3 * communication.value, 1e3 * shortest->overlap.value),
+      "one time for all buckets, with their waits for late ranks and for backward, cannot tell a start-up time; nccl-tests tell more"};
+  if (logs.size() > 1) {
+    benchmark.notes.push_back(
+        fmt::format("the data of {} ranks or moments is in it; that of line {} counts, with the shortest communication: others wait longer",
+                    logs.size(), shortest->line));
+  }
+  return benchmark;
+}
+
 Benchmark read_json_benchmark(const Document& document, const BenchmarkOptions& options) {
   const Json& root = document.root();
-  if (root.contains("avg_backward_comm_time") && root.contains("bucket_sizes")) return read_ddp(document, options);
   const bool of_tests = root.contains("nccl_version") || root.contains("rccl_version");
   if (of_tests && root.contains("results")) return read_nccl(document, options);
   if (root.contains("format")) return read_probe(document, options);
+  if (root.is_array()) return read_rccl(document, options);
   Field(document).fail_because(
       "expected a file of netprobe (\"format\": \"network-probe/1\"), of nccl-tests with -J (\"nccl_version\", \"results\"), of NCCL's "
       "Inspector (\"coll_perf\") or of DistributedDataParallel (\"bucket_sizes\")");

@@ -43,15 +43,14 @@ std::size_t length_like(std::string_view prefix, std::string_view line) {
   return end;
 }
 
-/// Where a table's head begins in a line, or npos.
-std::size_t head_in(std::string_view line) {
+}  // namespace
+
+std::size_t table_head_in(std::string_view line) {
   constexpr std::array heads = {nccl_head, nccl_test_head, osu_head, osu_names, deepspeed_head, ds_bench_head};
   std::size_t first = std::string_view::npos;
   for (const std::string_view head : heads) first = std::min(first, line.find(head));
   return first;
 }
-
-}  // namespace
 
 void PrintedLine::fail(const std::string& why) const { throw InputError(fmt::format("{}:{}: {}", file, number, why)); }
 
@@ -65,7 +64,7 @@ double PrintedLine::number_at(std::size_t index, std::string_view what) const {
   fail(fmt::format("expected {} as word {}, got \"{}\"", what, index + 1, index < words.size() ? words[index] : ""));
 }
 
-std::vector<PrintedLine> lines_of(const std::string& file, const std::string& text) {
+std::vector<PrintedLine> lines_of(const std::string& file, const std::string& text, HeadIn head_in) {
   std::istringstream stream(text);
   std::vector<PrintedLine> lines;
   std::string prefix;

@@ -10,6 +10,7 @@
 #include <span>
 
 #include "base/errors.hpp"
+#include "base/statistics.hpp"
 #include "cluster/benchmark_formats.hpp"
 #include "cluster/benchmark_lines.hpp"
 
@@ -59,27 +60,68 @@ void add_point(const PrintedLine& line, Bytes bytes, Seconds time, std::vector<M
   points.push_back({bytes, time});
 }
 
-/// A row "size count type redop [root] time algbw busbw #wrong time algbw busbw #wrong": times in us, bandwidths in GB/s. #wrong is N/A
-/// where nobody checked (-c 0). Versions before 2.12 have the largest deviation in its place, "error".
-NcclRow read_nccl_row(const PrintedLine& line, bool in_place, bool counts_wrong) {
-  constexpr std::size_t without_root = 12;
+/// The columns of nccl-tests: times in us, bandwidths in GB/s. Versions before 2.11 have no "redop" and "root" where the operation has
+/// none, and the largest deviation, "error", in place of "#wrong". New ones may add columns behind "#wrong", and "timestamp", which is two
+/// words.
+struct NcclColumns {
+  std::vector<std::string> names;
+  std::vector<std::size_t> times;  ///< out of place, in place
+  std::optional<std::size_t> redop;
+  std::optional<std::size_t> root;
+};
+
+NcclColumns columns_of_nccl(std::vector<std::string> names) {
+  NcclColumns columns;
+  if (!names.empty() && names.back() == "timestamp") names.emplace_back("of day");
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (names[i] == "time" || names[i] == "cputime") columns.times.push_back(i);
+    if (names[i] == "redop") columns.redop = i;
+    if (names[i] == "root") columns.root = i;
+  }
+  columns.names = std::move(names);
+  return columns;
+}
+
+/// Those that a run's lines name, else the usual ones.
+NcclColumns nccl_columns_in(std::span<const PrintedLine> lines) {
+  const auto head = std::find_if(lines.begin(), lines.end(), [](const PrintedLine& line) {
+    return line.words.size() > 2 && line.words[0] == "#" && line.words[1] == "size" && line.contains("busbw");
+  });
+  if (head != lines.end()) {
+    NcclColumns columns = columns_of_nccl({head->words.begin() + 1, head->words.end()});
+    if (columns.times.size() == 2 && head->contains("cputime"))
+      head->fail("\"cputime\" is the host's time, not the operation's; run nccl-tests without -C");
+    if (columns.times.size() == 2 && columns.times[0] >= 3 && columns.names.size() >= columns.times[1] + 3) return columns;
+  }
+  return columns_of_nccl(
+      {"size", "count", "type", "redop", "root", "time", "algbw", "busbw", "#wrong", "time", "algbw", "busbw", "#wrong"});
+}
+
+/// A row of these columns, perhaps without the root. "#wrong" is N/A where nobody checked (-c 0).
+NcclRow read_nccl_row(const PrintedLine& line, bool in_place, const NcclColumns& columns) {
+  const std::size_t most = columns.names.size();
+  const std::size_t fewest = columns.root ? most - 1 : most;
   const std::size_t words = line.words.size();
-  if (words != without_root && words != without_root + 1) {
-    line.fail(fmt::format("expected the 12 or 13 columns of nccl-tests, got {} words", words));
+  if (words != most && words != fewest) {
+    const std::string expected = fewest == most ? std::to_string(most) : fmt::format("{} or {}", fewest, most);
+    line.fail(fmt::format("expected the {} columns of nccl-tests, got {} words", expected, words));
   }
-  if (std::isalpha(static_cast<unsigned char>(line.words[3].front())) == 0) {
-    line.fail(fmt::format("expected a reduction such as \"sum\" as word 4, got \"{}\"", line.words[3]));
+  if (columns.redop && std::isalpha(static_cast<unsigned char>(line.words[*columns.redop].front())) == 0) {
+    line.fail(fmt::format("expected a reduction such as \"sum\" as word {}, got \"{}\"", *columns.redop + 1, line.words[*columns.redop]));
   }
-  for (const std::size_t wrong : {words - 5, words - 1}) {
-    if (counts_wrong && line.words[wrong] != "N/A" && line.number_at(wrong, "a number of wrong results") != 0.0)
+  const std::size_t missing = most - words;
+  for (std::size_t i = 0; i < most; ++i) {
+    if (columns.names[i] != "#wrong") continue;
+    const std::size_t wrong = i - missing;
+    if (line.words[wrong] != "N/A" && line.number_at(wrong, "a number of wrong results") != 0.0)
       line.fail(fmt::format("{} results were wrong (#wrong), {}", line.words[wrong], failed_run));
   }
-  const std::size_t times = words - 8 + (in_place ? 4 : 0);
+  const std::size_t times = columns.times[in_place ? 1 : 0] - missing;
   NcclRow row;
   row.measured = {Bytes(line.number_at(0, "bytes")), Seconds(1e-6 * line.number_at(times, "a time in microseconds"))};
   row.bus_bandwidth = line.number_at(times + 2, "a bus bandwidth");
-  row.reduces = line.words[3] != "none";
-  row.has_root = words > without_root && line.number_at(4, "a root") >= 0;
+  row.reduces = columns.redop && line.words[*columns.redop] != "none";
+  row.has_root = columns.root && missing == 0 && line.number_at(*columns.root, "a root") >= 0;
   return row;
 }
 
@@ -130,6 +172,7 @@ bool is_useful_program(std::string_view name) {
 /// A rank of nccl-tests' line "#  Rank  0 Group  0 Pid  100 on HOST device  0 ...".
 struct NcclRank {
   std::string number;
+  std::string group;  ///< "0" where the version has none
   std::string host;
 };
 
@@ -137,7 +180,7 @@ std::optional<NcclRank> rank_of(const PrintedLine& line) {
   const auto on = std::find(line.words.begin(), line.words.end(), "on");
   if (line.words.size() < 4 || line.words[0] != "#" || line.words[1] != "Rank" || on == line.words.end() || on + 1 == line.words.end())
     return std::nullopt;
-  return NcclRank{line.words[2], *(on + 1)};
+  return NcclRank{line.words[2], line.words[3] == "Group" ? line.words[4] : "0", *(on + 1)};
 }
 
 /// Throws InputError if several programs ran, each with one rank.
@@ -154,6 +197,19 @@ void require_mpi(const std::vector<PrintedLine>& lines) {
                   runs, runs));
 }
 
+/// Throws InputError if rows are of several types or reductions, as with -d all or -o all: then sizes are there several times.
+void require_one_type(const std::vector<const PrintedLine*>& rows, const NcclColumns& columns) {
+  for (const PrintedLine* row : rows) {
+    for (const std::size_t column : {std::size_t{2}, columns.redop.value_or(2)}) {
+      const std::vector<std::string>& first = rows.front()->words;
+      if (std::max(first.size(), row->words.size()) <= column || row->words[column] == first[column]) continue;
+      if (row->words.size() != first.size() || std::isalpha(static_cast<unsigned char>(row->words[column].front())) == 0) continue;
+      row->fail(fmt::format("times of \"{}\", but those of line {} are of \"{}\"; run nccl-tests with one type (-d) and one reduction (-o)",
+                            row->words[column], rows.front()->number, first[column]));
+    }
+  }
+}
+
 /// Reads the lines of one run.
 Benchmark read_nccl_run(std::span<const PrintedLine> lines, const BenchmarkOptions& options) {
   Benchmark benchmark = {lines.front().file, "nccl-tests"};
@@ -167,6 +223,8 @@ Benchmark read_nccl_run(std::span<const PrintedLine> lines, const BenchmarkOptio
     is_whole = is_whole || line.contains("Avg bus bandwidth");
     if (line.contains(nccl_test_head)) test = line.words.back();
     if (const auto rank = rank_of(line)) {
+      if (rank->group != "0")
+        line.fail("its ranks are split into several groups (NCCL_TESTS_SPLIT), of which each has the times of its own; run one group");
       ++hosts[rank->host];
       ++benchmark.ranks;
     } else if (is_nccl_row(line)) {
@@ -180,19 +238,25 @@ Benchmark read_nccl_run(std::span<const PrintedLine> lines, const BenchmarkOptio
   benchmark.nodes = static_cast<int>(hosts.size());
   const std::string reason = uneven_hosts(hosts);
   if (!reason.empty()) lines.front().fail(reason);
-  const bool counts_wrong = std::none_of(lines.begin(), lines.end(),
-                                         [](const PrintedLine& line) { return line.contains("busbw") && line.words.back() == "error"; });
+  const NcclColumns columns = nccl_columns_in(lines);
+  require_one_type(rows, columns);
   std::vector<NcclRow> times;
-  for (const PrintedLine* row : rows) times.push_back(read_nccl_row(*row, options.in_place, counts_wrong));
+  for (const PrintedLine* row : rows) times.push_back(read_nccl_row(*row, options.in_place, columns));
   const std::optional<Operation> operation = operation_of(times, benchmark.ranks);
   if (!rows.empty() && (!operation || (!test.empty() && !is_useful_program(test))))
     rows.front()->fail(fmt::format("a row of an operation that {}", useful_programs));
+  std::vector<MeasuredTime> measured;
+  std::vector<const PrintedLine*> measured_in;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (times[i].measured.bytes == Bytes(0)) continue;
-    add_point(*rows[i], times[i].measured.bytes, times[i].measured.time, benchmark.operations[*operation].measured);
+    measured.push_back(times[i].measured);
+    measured_in.push_back(rows[i]);
     const std::string wrong = wrong_bus_bandwidth(times[i], *operation, benchmark.ranks);
     if (!wrong.empty()) rows[i]->fail(wrong);
   }
+  measured = medians_of_cycles(measured);
+  for (std::size_t i = 0; i < measured.size(); ++i)
+    add_point(*measured_in[i], measured[i].bytes, measured[i].time, benchmark.operations[*operation].measured);
   const auto failed = std::find_if(lines.begin(), lines.end(),
                                    [](const PrintedLine& line) { return !line.words.empty() && line.words.back() == "FAILED"; });
   if (failed != lines.end()) fail_as_line_says(*failed);
@@ -294,6 +358,24 @@ std::optional<Operation> operation_of(const std::vector<NcclRow>& rows, int rank
   return std::nullopt;
 }
 
+std::vector<MeasuredTime> medians_of_cycles(const std::vector<MeasuredTime>& rows) {
+  std::size_t sizes = 1;
+  while (sizes < rows.size() && rows[sizes].bytes != rows.front().bytes) ++sizes;
+  if (sizes >= rows.size() || rows.size() % sizes != 0) return rows;
+  std::vector<std::vector<Seconds>> times(sizes);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (rows[i].bytes != rows[i % sizes].bytes) return rows;
+    times[i % sizes].push_back(rows[i].time);
+  }
+  std::vector<MeasuredTime> medians;
+  constexpr double middle = 0.5;
+  for (std::size_t i = 0; i < sizes; ++i) {
+    std::sort(times[i].begin(), times[i].end());
+    medians.push_back({rows[i].bytes, quantile(times[i], middle)});
+  }
+  return medians;
+}
+
 std::string wrong_bus_bandwidth(const NcclRow& row, Operation operation, int ranks) {
   const double rate = row.measured.time > Seconds(0) ? 1e-9 * row.measured.bytes.value / row.measured.time.value : 0.0;
   const double others = (ranks - 1.0) / ranks;
@@ -322,7 +404,7 @@ Benchmark read_printed_benchmark(const std::string& file, const std::string& tex
   });
   if (found == lines.end()) {
     throw InputError(
-        fmt::format("{}: found neither \"# nThread ... minBytes\" (nccl-tests) nor \"# OSU MPI\", nor what NCCL's Inspector, DeepSpeed, "
+        fmt::format("{}: found neither \"# nThread ... minBytes\" (nccl-tests) nor \"# OSU\", nor what NCCL's Inspector, DeepSpeed, "
                     "DistributedDataParallel, "
                     "netprobe or nvidia-smi topo -m write; give the whole output of one of these",
                     file));

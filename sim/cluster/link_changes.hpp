@@ -14,16 +14,18 @@ namespace syncopate {
 
 struct Cluster;
 
-/// Bandwidths that change with time, but for those between regions.
+/// Bandwidths and latencies that change with time, but for those between regions.
 struct LinkChanges {
   using Changes = std::vector<Change<Rate>>;
+  using Latencies = std::vector<Change<Seconds>>;
 
   std::map<int, Changes> of_nodes{};  ///< by node: of its own link, in both directions
   /// Of links between switches, or of a platform: by patterns (fnmatch) of their names, or of their cables' names for both directions. A
   /// link has the changes of the first pattern that it matches.
   std::vector<std::pair<std::string, Changes>> of_names{};
+  std::map<std::string, Latencies> latencies{};  ///< of links of a platform, by name
 
-  bool empty() const { return of_nodes.empty() && of_names.empty(); }
+  bool empty() const { return of_nodes.empty() && of_names.empty() && latencies.empty(); }
   /// Multiplies the bandwidths.
   void scale(double factor);
   /// Those of a link with that name; null if it has none.

@@ -9,6 +9,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <sstream>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -67,8 +68,33 @@ void add(std::map<Names, Rate>& bandwidths, const Names& direction, Rate rate, c
                                direction.second));
 }
 
+/// The output of iperf3 --json; of --json-stream, whose lines {"event": "start", "data": {...}} and {"event": "end", "data": {...}} are the
+/// parts of the same.
+Document read_iperf_output(const std::filesystem::path& file) {
+  const std::string text = read_file(file);
+  const std::string name = file.string();
+  const std::size_t begin = text.find_first_not_of(" \t\r\n");
+  if (begin != std::string::npos && text[begin] != '{')
+    throw InputError(fmt::format("{}: not the output of iperf3 --json, which begins with {{; run iperf3 again with --json", name));
+  std::istringstream lines(text);
+  std::string line;
+  std::getline(lines, line);
+  constexpr std::string_view first_event = R"({"event":)";
+  if (!line.starts_with(first_event)) return {parse_json(text, name), name};
+  Json whole = Json::object();
+  int number = 0;
+  do {
+    ++number;
+    if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
+    Json event = parse_json(line, fmt::format("{}:{}", name, number));
+    if (event.is_object() && event.contains("event") && event["event"].is_string() && event.contains("data"))
+      whole[event["event"].get<std::string>()] = std::move(event["data"]);
+  } while (std::getline(lines, line));
+  return {std::move(whole), name};
+}
+
 void read_iperf(const std::filesystem::path& file, Found& found) {
-  const Document document = Document::read(file);
+  const Document document = read_iperf_output(file);
   const Json& root = document.root();
   const Field run(document);
   if (!root.is_object() || (!root.contains("end") && !root.contains("error"))) {
@@ -95,28 +121,24 @@ void read_iperf(const std::filesystem::path& file, Found& found) {
   }
 }
 
-/// The numbers of ping's last line, "rtt min/avg/max/mdev = 0.045/0.055/0.061/0.008 ms". BusyBox has no deviation, which is then 0. Nullopt
-/// if the line is missing.
+/// The numbers of ping's last line, "rtt min/avg/max/mdev = 0.045/0.055/0.061/0.008 ms". Others begin with "round-trip", and call the
+/// deviation stddev or std-dev. BusyBox has none, which is then 0. Nullopt if the line is missing.
 std::optional<std::array<double, 4>> summary_of(const std::string& text) {
-  struct Head {
-    std::string_view text;
-    std::size_t numbers;
-  };
-  for (const Head& head :
-       {Head{"rtt min/avg/max/mdev = ", 4}, Head{"round-trip min/avg/max/stddev = ", 4}, Head{"round-trip min/avg/max = ", 3}}) {
-    const std::size_t position = text.find(head.text);
-    if (position == std::string::npos) continue;
-    std::array<double, 4> values{};
-    const char* next = text.data() + position + head.text.size();
-    const char* end = text.data() + text.size();
-    for (std::size_t i = 0; i < head.numbers; ++i) {
-      const auto [behind, error] = std::from_chars(next, end, values[i], std::chars_format::fixed);
-      if (error != std::errc() || behind == end || *behind != (i + 1 == head.numbers ? ' ' : '/')) return std::nullopt;
-      next = behind + 1;
-    }
-    return values;
+  constexpr std::string_view head = "min/avg/max";
+  const std::size_t position = text.find(head);
+  if (position == std::string::npos) return std::nullopt;
+  const std::size_t begin = text.find(" = ", position);
+  if (begin == std::string::npos || text.substr(position, begin - position).find('\n') != std::string::npos) return std::nullopt;
+  const std::size_t numbers = text[position + head.size()] == '/' ? 4 : 3;
+  std::array<double, 4> values{};
+  const char* next = text.data() + begin + 3;
+  const char* end = text.data() + text.size();
+  for (std::size_t i = 0; i < numbers; ++i) {
+    const auto [behind, error] = std::from_chars(next, end, values[i], std::chars_format::fixed);
+    if (error != std::errc() || behind == end || *behind != (i + 1 == numbers ? ' ' : '/')) return std::nullopt;
+    next = behind + 1;
   }
-  return std::nullopt;
+  return std::string_view(next, static_cast<std::size_t>(end - next)).starts_with("ms") ? std::optional(values) : std::nullopt;
 }
 
 void read_ping(const std::filesystem::path& file, Found& found) {

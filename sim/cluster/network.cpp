@@ -200,7 +200,9 @@ Seconds Network::latency_over(std::size_t links) const {
 Path Network::figures_over_topology(int from, int to, std::size_t links) const {
   const auto own = cluster_.topology->figures(place_of(from), place_of(to));
   if (!own) return limited({{}, latency_over(links), cluster_.link.bandwidth}, cluster_.link);
-  return {.links = {}, .latency = own->latency, .rate = own->rate, .limit = own->limit, .over = &cluster_.link};
+  Path path = {.links = {}, .latency = own->latency, .rate = own->rate, .limit = own->limit, .over = &cluster_.link};
+  path.latencies = cluster_.topology->latency_changes(place_of(from), place_of(to), cluster_.link_changes);
+  return path;
 }
 
 Path Network::path_over_topology(int from, int to) {
@@ -394,6 +396,7 @@ std::vector<Seconds> Network::times_of_changes() const {
   };
   for (const auto& [node, changes] : cluster_.link_changes.of_nodes) add(changes);
   for (const auto& [name, changes] : cluster_.link_changes.of_names) add(changes);
+  for (const auto& [name, changes] : cluster_.link_changes.latencies) add(changes);
   if (cluster_.regions) {
     for (const std::vector<Link>& row : cluster_.regions->wan) {
       for (const Link& link : row) {

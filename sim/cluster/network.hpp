@@ -38,15 +38,21 @@ struct Path {
     Rate download;          ///< rate after storage, of a flow that is alone
   };
   std::optional<Storage> storage{};
+  std::vector<Change<Seconds>> latencies{};  ///< of the whole route, where its links have latencies of their own that change
 
   Hop hop() const { return {latency, inverse(rate)}; }
   /// Rate over links[link].
   Rate rate_over(std::size_t link) const { return !storage ? rate : link < storage->after ? storage->upload : storage->download; }
   int connections() const { return over == nullptr ? 1 : over->connections; }
-  bool latency_changes() const { return over != nullptr && !over->latency_changes.empty(); }
+  bool latency_changes() const { return !latencies.empty() || link_latency_changes(); }
   /// The latency at that time.
-  Seconds latency_at(Seconds time) const { return latency_changes() ? value_at(time, latency, over->latency_changes) : latency; }
-  Rate limit_at(Seconds time) const { return latency_changes() ? over->limit(latency_at(time)) : limit; }
+  Seconds latency_at(Seconds time) const {
+    return link_latency_changes() ? value_at(time, latency, over->latency_changes) : value_at(time, latency, latencies);
+  }
+  Rate limit_at(Seconds time) const { return link_latency_changes() ? over->limit(latency_at(time)) : limit; }
+
+ private:
+  bool link_latency_changes() const { return over != nullptr && !over->latency_changes.empty(); }
 };
 
 /// One job's share of a network that several jobs use. Only for clusters without regions.

@@ -1,6 +1,7 @@
 #include "cluster/node_topology.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -8,6 +9,8 @@
 #include <boost/property_tree/xml_parser.hpp>
 #include <cctype>
 #include <charconv>
+#include <cstdint>
+#include <iterator>
 #include <map>
 #include <sstream>
 #include <string_view>
@@ -16,6 +19,7 @@
 #include "base/errors.hpp"
 #include "base/indexed.hpp"
 #include "base/text.hpp"
+#include "cluster/benchmark_lines.hpp"
 
 namespace syncopate {
 
@@ -24,8 +28,8 @@ namespace {
 constexpr int most_gpus = 1024;
 constexpr int most_nvlinks = 1000;
 
-/// Ways through PCIe, the nearest first.
-constexpr std::array<std::string_view, 5> pcie = {"PIX", "PXB", "PHB", "NODE", "SYS"};
+/// Ways through PCIe, the nearest first. Old drivers say SOC in place of SYS.
+constexpr std::array<std::string_view, 6> pcie_ways = {"PIX", "PXB", "PHB", "NODE", "SYS", "SOC"};
 
 /// Rank of a connection: the more NVLinks the lower; then the nearest way through PCIe. Nullopt for another word.
 std::optional<int> distance(std::string_view word) {
@@ -35,8 +39,8 @@ std::optional<int> distance(std::string_view word) {
     const bool is_number = error == std::errc() && end == word.data() + word.size() && links > 0 && links <= most_nvlinks;
     return is_number ? std::optional(-links) : std::nullopt;
   }
-  const auto found = std::find(pcie.begin(), pcie.end(), word);
-  return found == pcie.end() ? std::nullopt : std::optional(static_cast<int>(found - pcie.begin()) + 1);
+  const auto found = std::find(pcie_ways.begin(), pcie_ways.end(), word);
+  return found == pcie_ways.end() ? std::nullopt : std::optional(static_cast<int>(found - pcie_ways.begin()) + 1);
 }
 
 /// The text without the escapes with which nvidia-smi underlines.
@@ -52,11 +56,9 @@ std::string without_escapes(std::string_view text) {
   return plain;
 }
 
-std::vector<std::string> words_of(const std::string& line) {
-  std::istringstream text(line);
-  std::vector<std::string> words;
-  for (std::string word; text >> word;) words.push_back(word);
-  return words;
+std::string in_lower_case(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return text;
 }
 
 bool is_gpu(std::string_view word) {
@@ -64,18 +66,59 @@ bool is_gpu(std::string_view word) {
          std::all_of(word.begin() + 3, word.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
 }
 
-/// Sets the weakest connection between two GPUs.
-void set_connection(NodeTopology& node, std::string_view word) {
-  const auto now = distance(node.connection);
-  if (now && *now >= *distance(word)) return;
-  node.connection = word;
-  node.nvlinks = std::max(0, -*distance(word));
+/// The link of each pair of GPUs, as a word of nvidia-smi.
+using Links = std::map<std::pair<int, int>, std::string>;
+
+/// Whether a ring through all GPUs has only links between these neighbours (a bit for each GPU). Of each set of GPUs, finds where a way
+/// from GPU 0 through all of it can end.
+bool has_ring(const std::vector<std::uint32_t>& neighbours) {
+  const std::size_t all = (std::size_t{1} << neighbours.size()) - 1;
+  std::vector<std::uint32_t> ends(all + 1);
+  ends[1] = 1;
+  for (std::size_t set = 1; set < all; ++set) {
+    for (std::size_t gpu = 0; gpu < neighbours.size(); ++gpu) {
+      if ((ends[set] >> gpu & 1U) == 0) continue;
+      for (std::size_t next = 1; next < neighbours.size(); ++next) {
+        const std::size_t bit = std::size_t{1} << next;
+        if ((neighbours[gpu] & bit) != 0 && (set & bit) == 0) ends[set | bit] |= static_cast<std::uint32_t>(bit);
+      }
+    }
+  }
+  return (ends[all] & neighbours[0]) != 0;
+}
+
+/// Chooses `connection`: the nearest distance at which a ring through all GPUs exists.
+void set_connection(NodeTopology& node, const Links& links) {
+  if (links.empty()) return;
+  std::map<int, std::pair<std::string, int>> words;  // by distance: the word, and how many pairs have it
+  for (const auto& [pair, word] : links) ++words.try_emplace(*distance(word), word, 0).first->second.second;
+  constexpr int most_for_rings = 16;
+  auto taken = std::prev(words.end());
+  for (auto kind = words.begin(); node.gpus <= most_for_rings && kind != taken; ++kind) {
+    std::vector<std::uint32_t> neighbours(at(node.gpus));
+    for (const auto& [pair, word] : links) {
+      if (*distance(word) > kind->first) continue;
+      neighbours[at(pair.first)] |= 1U << at(pair.second);
+      neighbours[at(pair.second)] |= 1U << at(pair.first);
+    }
+    if (!has_ring(neighbours)) continue;
+    taken = kind;
+    break;
+  }
+  node.connection = taken->second.first;
+  node.nvlinks = std::max(0, -taken->first);
+  if (words.size() == 1 || words.begin()->first > 0) return;  // PCIe has the same figures on all its ways
+  std::vector<std::string> counts;
+  for (const auto& [far, kind] : words) counts.push_back(fmt::format("{} by {}", kind.second, kind.first));
+  node.unlike = fmt::format("pairs of GPUs are joined {}; taken: {}, ", fmt::join(counts, ", "), node.connection);
+  node.unlike += node.gpus > most_for_rings ? fmt::format("the narrowest, since rings are looked for among at most {} GPUs", most_for_rings)
+                                            : "the narrowest link of the best ring through all GPUs, as collectives go round";
 }
 
 /// Tells each interface the GPUs to which it is one of the nearest. `far`: by interface, by GPU.
 void set_nearest(NodeTopology& node, const std::vector<std::vector<int>>& far) {
   for (int gpu = 0; gpu < node.gpus; ++gpu) {
-    int nearest = static_cast<int>(pcie.size()) + 1;
+    int nearest = static_cast<int>(pcie_ways.size()) + 1;
     for (const std::vector<int>& of_nic : far) nearest = std::min(nearest, of_nic[at(gpu)]);
     for (std::size_t nic = 0; nic < far.size(); ++nic) {
       if (far[nic][at(gpu)] == nearest) node.nics[nic].nearest.push_back(gpu);
@@ -83,85 +126,125 @@ void set_nearest(NodeTopology& node, const std::vector<std::vector<int>>& far) {
   }
 }
 
-/// The matrix of nvidia-smi: a head with GPU0, GPU1, ... and interfaces, then a row for each.
+/// Where the head of nvidia-smi's matrix begins in a line, or npos.
+std::size_t matrix_head_in(std::string_view line) {
+  return line.find("CPU Affinity") == std::string_view::npos ? std::string_view::npos : line.find("GPU0");
+}
+
+/// The columns of GPUs and interfaces that a head names.
+std::vector<std::string> columns_in(const PrintedLine& head) {
+  std::vector<std::string> columns;
+  for (const std::string& word : head.words) {
+    if (word == "CPU" || word == "NUMA") break;
+    columns.push_back(word);
+  }
+  return columns;
+}
+
+/// The words of a GPU's row, one for each column. Calls `fail` if they are wrong.
+std::vector<std::string> row_of(const PrintedLine& line, const std::vector<std::string>& head, std::size_t row) {
+  if (line.words.size() <= head.size()) {
+    line.fail(
+        fmt::format("expected a word for each of the {} columns, got {}; the output was cut off", head.size(), line.words.size() - 1));
+  }
+  for (std::size_t column = 0; column < head.size(); ++column) {
+    const std::string& word = line.words[column + 1];
+    const bool is_self = column == row;
+    if (is_self != (word == "X") || (!is_self && !distance(word))) {
+      line.fail(
+          fmt::format("\"{}\" of {} and {}, expected X, NV#, PIX, PXB, PHB, NODE or SYS", shortened(word, 40), head[row], head[column]));
+    }
+  }
+  const auto first = line.words.begin() + 1;
+  return {first, first + static_cast<std::ptrdiff_t>(head.size())};
+}
+
+/// The matrix of nvidia-smi: a head with GPU0, GPU1, ... and interfaces, then a row for each. Several processes may print the same one.
 NodeTopology read_matrix(const std::string& file, const std::string& text) {
   NodeTopology node;
   node.file = file;
-  std::istringstream lines(without_escapes(text));
   std::vector<std::string> head;
-  std::map<std::string, std::string> names;  // of NIC0, ...
-  std::vector<std::vector<int>> far;
-  int number = 0;
-  int rows = 0;
-  for (std::string line; std::getline(lines, line);) {
-    ++number;
-    const std::vector<std::string> words = words_of(line);
-    const auto fail = [&](const std::string& why) { throw InputError(fmt::format("{}:{}: {}", file, number, why)); };
+  std::vector<std::vector<std::string>> rows;  // of the GPUs
+  std::map<std::string, std::string> names;    // of NIC0, ...
+  for (const PrintedLine& line : lines_of(file, without_escapes(text), matrix_head_in)) {
+    const std::vector<std::string>& words = line.words;
     if (words.empty()) continue;
-    if (head.empty()) {
-      if (words.front() != "GPU0") continue;
-      for (const std::string& word : words) {
-        if (word == "CPU" || word == "NUMA") break;
-        head.push_back(word);
-      }
+    if (matrix_head_in(line.text) != std::string::npos) {
+      const std::vector<std::string> columns = columns_in(line);
+      if (!head.empty() && columns != head) line.fail("another node's matrix, with other columns; give the output of one node");
+      head = columns;
       node.gpus = static_cast<int>(std::count_if(head.begin(), head.end(), is_gpu));
-      for (std::size_t column = at(node.gpus); column < head.size(); ++column) node.nics.push_back({head[column]});
-      far.assign(node.nics.size(), std::vector<int>(at(node.gpus)));
       continue;
     }
+    if (head.empty()) continue;
     if (words.size() == 2 && words[0].ends_with(':')) names[words[0].substr(0, words[0].size() - 1)] = words[1];
     if (!is_gpu(words.front()) || words.size() < 2 || words[1] == "=") continue;
-    if (rows == node.gpus || words.front() != head[at(rows)])
-      fail(fmt::format("expected the row of {}, got \"{}\"", rows < node.gpus ? head[at(rows)] : "no more GPUs",
-                       shortened(words.front(), 40)));
-    if (words.size() <= head.size())
-      fail(fmt::format("expected a word for each of the {} columns, got {}; the output was cut off", head.size(), words.size() - 1));
-    for (std::size_t column = 0; column < head.size(); ++column) {
-      const std::string& word = words[column + 1];
-      const bool is_self = column == at(rows);
-      if (is_self != (word == "X") || (!is_self && !distance(word))) {
-        fail(fmt::format("\"{}\" of {} and {}, expected X, NV#, PIX, PXB, PHB, NODE or SYS", shortened(word, 40), head[at(rows)],
-                         head[column]));
-      }
-      if (column >= at(node.gpus)) {
-        far[column - at(node.gpus)][at(rows)] = *distance(word);
-      } else if (!is_self) {
-        set_connection(node, word);
-      }
+    const auto known = std::find(head.begin(), head.begin() + static_cast<std::ptrdiff_t>(rows.size()), words.front());
+    const auto row = static_cast<std::size_t>(known - head.begin());
+    if (row < rows.size()) {
+      if (row_of(line, head, row) != rows[row])
+        line.fail(fmt::format("another row of {}, of another node; give the output of one node", words.front()));
+      continue;
     }
-    ++rows;
+    if (rows.size() == at(node.gpus) || words.front() != head[rows.size()]) {
+      line.fail(fmt::format("expected the row of {}, got \"{}\"", rows.size() < at(node.gpus) ? head[rows.size()] : "no more GPUs",
+                            shortened(words.front(), 40)));
+    }
+    rows.push_back(row_of(line, head, row));
   }
-  if (node.gpus == 0)
-    throw InputError(fmt::format(
-        "{}: no line begins with GPU0, GPU1, ...; give the output of nvidia-smi topo -m without anything before its lines", file));
+  if (node.gpus == 0) throw InputError(fmt::format("{}: no line begins with GPU0, GPU1, ...; give the output of nvidia-smi topo -m", file));
   if (node.gpus > most_gpus) throw InputError(fmt::format("{}: {} GPUs, expected at most {}", file, node.gpus, most_gpus));
-  if (rows != node.gpus)
-    throw InputError(fmt::format("{}: {} of {} GPUs have a row; give the whole output of nvidia-smi topo -m", file, rows, node.gpus));
-  set_nearest(node, far);
-  for (NodeTopology::Nic& nic : node.nics) {
-    if (const auto name = names.find(nic.name); name != names.end()) nic.name = name->second;
+  if (rows.size() != at(node.gpus))
+    throw InputError(
+        fmt::format("{}: {} of {} GPUs have a row; give the whole output of nvidia-smi topo -m", file, rows.size(), node.gpus));
+  Links links;
+  for (int gpu = 0; gpu < node.gpus; ++gpu) {
+    for (int other = 0; other < gpu; ++other) links[{other, gpu}] = rows[at(gpu)][at(other)];
   }
+  set_connection(node, links);
+  std::vector<std::vector<int>> far;  // by interface, by GPU
+  for (std::size_t column = at(node.gpus); column < head.size(); ++column) {
+    const auto name = names.find(head[column]);
+    node.nics.push_back({name != names.end() ? name->second : head[column]});
+    std::vector<int>& of_nic = far.emplace_back();
+    for (const std::vector<std::string>& row : rows) of_nic.push_back(*distance(row[column]));
+  }
+  set_nearest(node, far);
   return node;
 }
 
 using XmlTree = boost::property_tree::ptree;
 
-/// Where an element hangs: the numbers of the elements above it.
+constexpr std::string_view gpu_class = "0x03";  // of PCI
+
+/// Where an element hangs: the numbers of the elements above it, and its own.
 using Place = std::vector<int>;
 
-struct XmlElements {
-  std::vector<std::pair<Place, const XmlTree*>> gpus;
-  std::vector<std::pair<Place, const XmlTree*>> nets;
+struct XmlElement {
+  Place place;
+  std::vector<std::string> above;  ///< names of the elements above it
+  const XmlTree* parent = nullptr;
+  const XmlTree* tree = nullptr;
 };
 
-void collect(const XmlTree& tree, const Place& path, XmlElements& elements) {
+struct XmlElements {
+  std::vector<XmlElement> gpus;
+  std::vector<XmlElement> nets;
+  int gpu_slots = 0;  ///< elements <pci> of a GPU's class
+};
+
+std::string attribute(const XmlTree& tree, const std::string& name) { return tree.get("<xmlattr>." + name, std::string()); }
+
+void collect(const XmlTree& tree, const XmlElement& parent, XmlElements& elements) {
   int number = 0;
   for (const auto& [name, child] : tree) {
-    Place below = path;
-    below.push_back(number++);
-    if (name == "gpu") elements.gpus.emplace_back(below, &child);
-    if (name == "net") elements.nets.emplace_back(below, &child);
-    collect(child, below, elements);
+    XmlElement element = {parent.place, parent.above, &tree, &child};
+    element.place.push_back(number++);
+    if (name == "gpu") elements.gpus.push_back(element);
+    if (name == "net") elements.nets.push_back(element);
+    if (name == "pci" && attribute(child, "class").starts_with(gpu_class)) ++elements.gpu_slots;
+    element.above.push_back(name);
+    collect(child, element, elements);
   }
 }
 
@@ -169,6 +252,97 @@ void collect(const XmlTree& tree, const Place& path, XmlElements& elements) {
 std::size_t shared(const Place& a, const Place& b) {
   return static_cast<std::size_t>(
       std::mismatch(a.begin(), a.begin() + static_cast<std::ptrdiff_t>(std::min(a.size(), b.size())), b.begin()).first - a.begin());
+}
+
+/// The way through PCIe between two GPUs.
+std::string pcie_between(const XmlElement& a, const XmlElement& b) {
+  const std::size_t common = shared(a.place, b.place);
+  const std::vector<std::string>& above = a.above.size() > b.above.size() ? a.above : b.above;
+  const std::string meet = common == 0 ? "" : above[common - 1];
+  if (meet == "cpu") return "PHB";
+  if (meet != "pci") return "SYS";
+  // Between a GPU and one switch is only its own <pci>.
+  return std::max(a.place.size(), b.place.size()) - common == 2 ? "PIX" : "PXB";
+}
+
+/// A GPU's NVLinks to switches, and to each other GPU of the file.
+struct NvLinks {
+  int to_switches = 0;
+  std::map<int, int> to_gpus;
+};
+
+/// A link without a class, or to a GPU that is not in the file of a class for switches, leads to a switch. A CPU of IBM has NVLinks, too;
+/// no GPU is behind these.
+NvLinks nvlinks_of(const XmlElement& gpu, const std::map<std::string, int>& gpu_at, const std::string& file) {
+  NvLinks links;
+  for (const auto& [name, child] : *gpu.tree) {
+    if (name == "xgmi")
+      throw InputError(fmt::format("{}: GPUs of AMD, joined by xGMI, are not read; give the cluster's intra_node yourself", file));
+    if (name != "nvlink") continue;
+    const int count = child.get("<xmlattr>.count", 0);
+    if (count < 1 || count > most_nvlinks)
+      throw InputError(fmt::format("{}: an <nvlink> with count=\"{}\", expected 1 to {}", file, attribute(child, "count"), most_nvlinks));
+    const std::string kind = attribute(child, "tclass");
+    if (kind.starts_with(gpu_class)) {
+      const auto other = gpu_at.find(in_lower_case(attribute(child, "target")));
+      if (other != gpu_at.end()) links.to_gpus[other->second] += count;
+    } else if (kind != "0x068001") {
+      links.to_switches += count;
+    }
+  }
+  return links;
+}
+
+/// The nominal rate of an NVLink in one direction, by the GPU's compute capability ("sm"); nullopt if the file does not have it.
+std::optional<Rate> nvlink_rate_of(const XmlElement& gpu) {
+  const int capability = gpu.tree->get("<xmlattr>.sm", 0);
+  if (capability <= 0) return std::nullopt;
+  if (capability >= 100) return Rate(50e9);    // NVLink 5
+  if (capability == 86) return Rate(14.06e9);  // bridges of A40, A6000 and RTX 3090
+  return capability < 70 ? Rate(20e9) : Rate(25e9);
+}
+
+/// The PCIe link of a GPU; nullopt if the file does not tell it, as in virtual machines.
+std::optional<NodeTopology::PcieLink> pcie_of(const XmlElement& gpu) {
+  const int lanes = gpu.parent->get("<xmlattr>.link_width", 0);
+  const std::string speed = attribute(*gpu.parent, "link_speed");
+  double transfers = 0;  // 10^9 a second and lane
+  const auto [end, error] = std::from_chars(speed.data(), speed.data() + speed.size(), transfers);
+  constexpr double fastest = 128;
+  if (error != std::errc() || !std::string_view(end).starts_with(" GT/s") || !(transfers > 0 && transfers <= fastest) || lanes < 1 ||
+      lanes > 32)
+    return std::nullopt;
+  constexpr double of_pcie_3 = 8;
+  const double coding = transfers < of_pcie_3 ? 8.0 / 10.0 : 128.0 / 130.0;
+  return NodeTopology::PcieLink{Rate(1e9 * transfers * coding / 8.0 * lanes), fmt::format("{:g} GT/s x{}", transfers, lanes)};
+}
+
+/// Sets what joins the GPUs.
+void set_links(NodeTopology& node, const std::vector<XmlElement>& gpus) {
+  std::map<std::string, int> gpu_at;  // by bus
+  for (int gpu = 0; gpu < node.gpus; ++gpu) gpu_at.emplace(in_lower_case(attribute(*gpus[at(gpu)].parent, "busid")), gpu);
+  std::vector<NvLinks> of_gpu;
+  for (const XmlElement& gpu : gpus) of_gpu.push_back(nvlinks_of(gpu, gpu_at, node.file));
+  Links links;
+  for (int gpu = 0; gpu < node.gpus; ++gpu) {
+    for (int other = 0; other < gpu; ++other) {
+      const NvLinks& a = of_gpu[at(other)];
+      const NvLinks& b = of_gpu[at(gpu)];
+      const auto direct = a.to_gpus.find(gpu);
+      const int count = std::min(a.to_switches, b.to_switches) + (direct == a.to_gpus.end() ? 0 : direct->second);
+      links[{other, gpu}] = count > 0 ? fmt::format("NV{}", std::min(count, most_nvlinks)) : pcie_between(gpus[at(other)], gpus[at(gpu)]);
+    }
+  }
+  set_connection(node, links);
+  node.nvlink_rate = nvlink_rate_of(gpus.front());
+  node.pcie = pcie_of(gpus.front());
+  for (const XmlElement& gpu : gpus) {
+    const auto rate = nvlink_rate_of(gpu);
+    node.nvlink_rate = rate && node.nvlink_rate ? std::optional(std::min(*rate, *node.nvlink_rate)) : std::nullopt;
+    const auto pcie = pcie_of(gpu);
+    if (!pcie || (node.pcie && pcie->bandwidth < node.pcie->bandwidth)) node.pcie = pcie;
+    if (!node.pcie) break;
+  }
 }
 
 /// NCCL's XML: <system> of <cpu> of <pci> of <gpu> with <nvlink count="18"/>, and of <net speed="200000"/> in Mb/s.
@@ -193,59 +367,62 @@ NodeTopology read_xml(const std::string& file, const std::string& text) {
   NodeTopology node;
   node.file = file;
   node.gpus = static_cast<int>(elements.gpus.size());
+  if (node.gpus == 0 && elements.gpu_slots > 0) {
+    throw InputError(fmt::format(
+        "{}: {} GPUs without their NVLinks: it was written for NCCL_TOPO_FILE; give what NCCL writes with it to NCCL_TOPO_DUMP_FILE", file,
+        elements.gpu_slots));
+  }
   if (node.gpus == 0 || node.gpus > most_gpus)
     throw InputError(fmt::format("{}: {} elements <gpu>, expected 1 to {}", file, node.gpus, most_gpus));
-  std::optional<int> fewest;
-  for (const auto& [path, gpu] : elements.gpus) {
-    int links = 0;
-    for (const auto& [name, child] : *gpu) {
-      if (name != "nvlink") continue;
-      const int count = child.get("<xmlattr>.count", 0);
-      if (count < 1 || count > most_nvlinks)
-        throw InputError(
-            fmt::format("{}: an <nvlink> with count=\"{}\", expected 1 to {}", file, child.get("<xmlattr>.count", ""), most_nvlinks));
-      links += count;
-    }
-    fewest = std::min(fewest.value_or(links), links);
-  }
-  // A ring uses a GPU's links in both directions, whatever they lead to.
-  node.nvlinks = node.gpus > 1 ? *fewest : 0;
-  node.connection = node.nvlinks > 0 ? fmt::format("NV{}", node.nvlinks) : "PCIe";
+  set_links(node, elements.gpus);
   constexpr double bits = 8;
   constexpr double megabit = 1e6;
   constexpr double fastest = 1e8;
-  for (const auto& [path, net] : elements.nets) {
+  for (const XmlElement& net : elements.nets) {
     NodeTopology::Nic nic;
-    nic.name = net->get("<xmlattr>.name", "net");
-    const double speed = net->get("<xmlattr>.speed", 0.0);
+    nic.name = net.tree->get("<xmlattr>.name", "net");
+    const double speed = net.tree->get("<xmlattr>.speed", 0.0);
     if (!(speed > 0 && speed <= fastest))
       throw InputError(fmt::format("{}: <net name=\"{}\"> has speed=\"{}\", expected Mb/s", file, shortened(nic.name, 40),
-                                   net->get("<xmlattr>.speed", "")));
+                                   attribute(*net.tree, "speed")));
     nic.speed = Rate(speed * megabit / bits);
     node.nics.push_back(nic);
   }
   for (int gpu = 0; gpu < node.gpus; ++gpu) {
+    const Place& place = elements.gpus[at(gpu)].place;
     std::size_t most = 0;
-    for (const auto& [path, net] : elements.nets) most = std::max(most, shared(path, elements.gpus[at(gpu)].first));
+    for (const XmlElement& net : elements.nets) most = std::max(most, shared(net.place, place));
     for (std::size_t i = 0; i < node.nics.size(); ++i) {
-      if (shared(elements.nets[i].first, elements.gpus[at(gpu)].first) == most) node.nics[i].nearest.push_back(gpu);
+      if (shared(elements.nets[i].place, place) == most) node.nics[i].nearest.push_back(gpu);
     }
   }
   return node;
 }
 
+bool is_xml(const std::string& text) {
+  const std::size_t begin = text.find_first_not_of(" \t\r\n");
+  return begin != std::string::npos && text[begin] == '<' && text.find("<system") != std::string::npos;
+}
+
 }  // namespace
 
 NodeTopology::Nominal NodeTopology::intra_node() const {
-  constexpr Rate nvlink(25e9);
-  if (nvlinks > 0) return {nvlinks * nvlink, Seconds(3.4e-6), 0.8};
-  return {Rate(31.5e9), Seconds(5.7e-6), 0.762};
+  if (nvlinks > 0) return {nvlinks * nvlink_rate.value_or(Rate(25e9)), Seconds(3.4e-6), 0.8};
+  return {pcie ? pcie->bandwidth : Rate(31.5e9), Seconds(5.7e-6), 0.762};
 }
 
 std::string NodeTopology::describe_connection() const {
-  if (nvlinks > 0)
-    return fmt::format("{}: {} NVLink{} of nominally 25 GB/s (NVLink 2 to 4; 5 has 50)", connection, nvlinks, nvlinks == 1 ? "" : "s");
-  return fmt::format("{}: nominally 31.5 GB/s (PCIe 4.0 x16; 3.0 has half, 5.0 twice)", connection);
+  std::string text = connection + ": ";
+  if (nvlinks > 0) {
+    text += fmt::format("{} NVLink{} of nominally {:.4g} GB/s", nvlinks, nvlinks == 1 ? "" : "s",
+                        1e-9 * nvlink_rate.value_or(Rate(25e9)).value);
+    if (!nvlink_rate) text += " (NVLink 2 to 4; 5 has 50, bridges of A40, A6000 and RTX 3090 have 14)";
+  } else if (pcie) {
+    text += fmt::format("nominally {:.4g} GB/s (PCIe, {})", 1e-9 * pcie->bandwidth.value, pcie->name);
+  } else {
+    text += "nominally 31.5 GB/s (PCIe 4.0 x16; 3.0 has half, 5.0 twice)";
+  }
+  return unlike.empty() ? text : text + "; " + unlike;
 }
 
 std::optional<Rate> NodeTopology::speed() const {
@@ -258,15 +435,13 @@ std::optional<Rate> NodeTopology::speed() const {
 }
 
 bool is_node_topology(const std::string& text) {
-  const std::size_t begin = text.find_first_not_of(" \t\r\n");
-  if (begin == std::string::npos) return false;
-  if (text[begin] == '<') return text.find("<system") != std::string::npos;
+  if (is_xml(text)) return true;
   const std::string plain = without_escapes(std::string_view(text).substr(0, 1 << 16));
   return plain.find("GPU0") != std::string::npos && plain.find("CPU Affinity") != std::string::npos;
 }
 
 NodeTopology read_node_topology(const std::string& file, const std::string& text) {
-  return text[text.find_first_not_of(" \t\r\n")] == '<' ? read_xml(file, text) : read_matrix(file, text);
+  return is_xml(text) ? read_xml(file, text) : read_matrix(file, text);
 }
 
 }  // namespace syncopate

@@ -12,8 +12,17 @@ namespace syncopate {
 struct NodeTopology {
   std::string file;
   int gpus = 0;
-  std::string connection;  ///< between the two GPUs with the least: "NV18", "PIX", "PXB", "PHB", "NODE", "SYS"
-  int nvlinks = 0;         ///< between these; 0: they are joined by PCIe
+  /// The narrowest link of the best ring through all GPUs: "NV18", "PIX", "PXB", "PHB", "NODE", "SYS". Collectives go round in rings.
+  std::string connection;
+  int nvlinks = 0;  ///< of this link; 0: it is PCIe
+  /// Where pairs of GPUs have different numbers of NVLinks, how many pairs have which link, and which one `connection` is; else empty.
+  std::string unlike;
+  std::optional<Rate> nvlink_rate{};  ///< nominal, of one NVLink in one direction, if the file tells the GPUs' kind
+  struct PcieLink {
+    Rate bandwidth;    ///< nominal, in one direction
+    std::string name;  ///< "16 GT/s x16"
+  };
+  std::optional<PcieLink> pcie{};  ///< the narrowest of the GPUs, if the file tells those of all
   struct Nic {
     std::string name;
     std::optional<Rate> speed{};  ///< if the file tells it
@@ -21,8 +30,9 @@ struct NodeTopology {
   };
   std::vector<Nic> nics{};
 
-  /// The link between two GPUs in one direction, by the nominal figures of clusters/dgx-a100.json and clusters/pcie4-8x4-100gbe.json: 25
-  /// GB/s for each link of NVLink 2 to 4, of which NCCL reckons with 80%; 31.5 GB/s for PCIe 4.0 x16, with 76.2%.
+  /// The link `connection` in one direction. What the file does not tell has the nominal figures of clusters/dgx-a100.json and
+  /// clusters/pcie4-8x4-100gbe.json: 25 GB/s for each link of NVLink 2 to 4, of which NCCL reckons with 80%; 31.5 GB/s for PCIe 4.0 x16,
+  /// with 76.2%.
   struct Nominal {
     Rate bandwidth;
     Seconds latency;
@@ -35,7 +45,8 @@ struct NodeTopology {
   std::optional<Rate> speed() const;
 };
 
-/// Whether a text is what `nvidia-smi topo -m` prints, or NCCL's topology (NCCL_TOPO_DUMP_FILE).
+/// Whether a text is what `nvidia-smi topo -m` prints, also behind what launchers write before lines, or NCCL's topology
+/// (NCCL_TOPO_DUMP_FILE).
 bool is_node_topology(const std::string& text);
 
 /// Reads one of these. Throws InputError that names the line or the element.

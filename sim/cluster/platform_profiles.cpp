@@ -22,7 +22,15 @@ namespace {
 
 using PlatformTree = boost::property_tree::ptree;
 
-constexpr const char* of_link = "bandwidth_file";  // an attribute
+/// What a profile is of.
+struct ProfileKind {
+  const char* attribute;  ///< of a link that has such a profile
+  const char* traced;     ///< `kind` of a trace_connect
+  const char* line;       ///< for people
+};
+constexpr ProfileKind of_bandwidths = {"bandwidth_file", "BANDWIDTH", "a bandwidth in bytes per second, such as \"1.5 1e9\""};
+constexpr ProfileKind of_latencies = {"latency_file", "LATENCY", "a latency in seconds, such as \"1.5 2e-5\""};
+constexpr std::array<ProfileKind, 2> profile_kinds = {of_bandwidths, of_latencies};
 
 std::string attribute(const PlatformTree& element, const char* name) {
   return element.get<std::string>(fmt::format("<xmlattr>.{}", name), "");
@@ -39,7 +47,8 @@ void for_each_element(const PlatformTree& tree, const std::function<void(const s
 
 /// Without elements where there are no profiles, or where it is no XML: SimGrid says why.
 PlatformTree parse(const std::string& xml) {
-  if (xml.find(of_link) == std::string::npos && xml.find("<trace") == std::string::npos) return {};
+  const auto has = [&](const char* word) { return xml.find(word) != std::string::npos; };
+  if (!has(of_bandwidths.attribute) && !has(of_latencies.attribute) && !has("<trace")) return {};
   PlatformTree tree;
   std::istringstream stream(xml);
   try {
@@ -74,7 +83,21 @@ std::size_t end_of_element(const std::string& xml, std::size_t begin, const std:
   return end == std::string::npos ? xml.size() : end + closing.size();
 }
 
-/// Blanks comments, traces and the links' attribute.
+/// Blanks the attribute of this name wherever it is.
+void blank_attribute(std::string& xml, const std::string& name) {
+  for (std::size_t begin = 0; (begin = xml.find(name, begin)) != std::string::npos;) {
+    const std::size_t equals = xml.find_first_not_of(" \t\r\n", begin + name.size());
+    const std::size_t quote = equals == std::string::npos ? equals : xml.find_first_not_of(" \t\r\n", equals + 1);
+    if (quote == std::string::npos || xml[equals] != '=') {
+      begin += name.size();
+      continue;
+    }
+    const std::size_t end = xml.find(xml[quote], quote + 1);
+    blank(xml, begin, end == std::string::npos ? end : end + 1);
+  }
+}
+
+/// Blanks comments, traces and the links' attributes.
 std::string without_profiles(std::string xml) {
   xml = without_comments(std::move(xml));
   for (const std::string tag : {"trace_connect", "trace"}) {
@@ -87,23 +110,13 @@ std::string without_profiles(std::string xml) {
       }
     }
   }
-  const std::string name = of_link;
-  for (std::size_t begin = 0; (begin = xml.find(name, begin)) != std::string::npos;) {
-    const std::size_t equals = xml.find_first_not_of(" \t\r\n", begin + name.size());
-    const std::size_t quote = equals == std::string::npos ? equals : xml.find_first_not_of(" \t\r\n", equals + 1);
-    if (quote == std::string::npos || xml[equals] != '=') {
-      begin += name.size();
-      continue;
-    }
-    const std::size_t end = xml.find(xml[quote], quote + 1);
-    blank(xml, begin, end == std::string::npos ? end : end + 1);
-  }
+  for (const ProfileKind& kind : profile_kinds) blank_attribute(xml, kind.attribute);
   return xml;
 }
 
-/// `where`: the file, or the element, that has the text.
-LinkChanges::Changes read_profile(const std::string& text, const std::string& where) {
-  LinkChanges::Changes changes;
+/// The dates of a profile, and its values. `where`: the file, or the element, that has the text.
+std::vector<std::pair<Seconds, double>> read_lines(const std::string& text, const ProfileKind& kind, const std::string& where) {
+  std::vector<std::pair<Seconds, double>> changes;
   int number = 0;
   constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
   std::istringstream lines(text.starts_with(byte_order_mark) ? text.substr(byte_order_mark.size()) : text);
@@ -120,17 +133,30 @@ LinkChanges::Changes read_profile(const std::string& text, const std::string& wh
       fail(fmt::format("\"{}\": a profile that repeats is not taken; list its changes, and leave this line out", first));
     const bool has_more = static_cast<bool>(words >> second) && static_cast<bool>(words >> rest);
     const auto date = to_number(first);
-    const auto bandwidth = to_number(second);
-    if (!date || !bandwidth || has_more || *date < 0.0 || *bandwidth < 0.0 || !std::isfinite(*date) || !std::isfinite(*bandwidth))
-      fail(fmt::format("expected a date in seconds and a bandwidth in bytes per second, such as \"1.5 1e9\", got \"{}\"", line));
-    if (!changes.empty() && changes.back().at >= Seconds(*date))
-      fail(fmt::format("expected a date after that of the line before ({} s), got {}", changes.back().at.value, first));
-    changes.push_back({Seconds(*date), *bandwidth == 0.0 ? outage : Rate(*bandwidth)});
+    const auto value = to_number(second);
+    if (!date || !value || has_more || *date < 0.0 || *value < 0.0 || !std::isfinite(*date) || !std::isfinite(*value))
+      fail(fmt::format("expected a date in seconds and {}, got \"{}\"", kind.line, line));
+    if (!changes.empty() && changes.back().first >= Seconds(*date))
+      fail(fmt::format("expected a date after that of the line before ({} s), got {}", changes.back().first.value, first));
+    changes.emplace_back(*date, *value);
   }
-  if (changes.empty()) fail("expected lines of a date and a bandwidth, such as \"1.5 1e9\"");
-  if (changes.back().value == outage)
+  if (changes.empty()) fail(fmt::format("expected lines of a date and {}", kind.line));
+  if (kind.attribute == of_bandwidths.attribute && changes.back().second == 0.0)
     fail("the last bandwidth is 0, so that what is on its way never arrives; add the date at which the outage ends");
   return changes;
+}
+
+/// Adds the profile of a link to those of its kind.
+void add_profile(const std::string& link, const std::string& text, const ProfileKind& kind, const std::string& where,
+                 PlatformProfiles& profiles) {
+  const auto lines = read_lines(text, kind, where);
+  if (kind.attribute == of_latencies.attribute) {
+    LinkChanges::Latencies& latencies = profiles.latencies.emplace_back(link, LinkChanges::Latencies()).second;
+    for (const auto& [date, latency] : lines) latencies.push_back({date, Seconds(latency)});
+  } else {
+    LinkChanges::Changes& bandwidths = profiles.bandwidths.emplace_back(link, LinkChanges::Changes()).second;
+    for (const auto& [date, bandwidth] : lines) bandwidths.push_back({date, bandwidth == 0.0 ? outage : Rate(bandwidth)});
+  }
 }
 
 }  // namespace
@@ -145,9 +171,12 @@ std::string without_comments(std::string xml) {
 
 std::vector<std::string> profile_files(const std::string& xml) {
   std::vector<std::string> files;
-  for_each_element(parse(xml), [&](const std::string& tag, const PlatformTree& element) {
-    const std::string file = tag == "trace" ? attribute(element, "file") : attribute(element, of_link);
+  const auto add = [&](const std::string& file) {
     if (!file.empty() && std::find(files.begin(), files.end(), file) == files.end()) files.push_back(file);
+  };
+  for_each_element(parse(xml), [&](const std::string& tag, const PlatformTree& element) {
+    if (tag == "trace") add(attribute(element, "file"));
+    for (const ProfileKind& kind : profile_kinds) add(attribute(element, kind.attribute));
   });
   return files;
 }
@@ -155,30 +184,36 @@ std::vector<std::string> profile_files(const std::string& xml) {
 PlatformProfiles take_profiles(const std::string& xml, const std::string& name,
                                const std::function<std::string(const std::string&)>& read) {
   PlatformProfiles profiles = {without_profiles(xml)};
-  std::map<std::string, LinkChanges::Changes> traces;  // by `id`
+  struct Trace {
+    std::string text;
+    std::string where;
+  };
+  std::map<std::string, Trace> traces;  // by `id`
   for_each_element(parse(xml), [&](const std::string& tag, const PlatformTree& element) {
     const auto fail = [&](const std::string& why) { throw PlatformError(fmt::format("{}: {}: {}", name, tag, why)); };
     const std::string id = attribute(element, "id");
-    if (const std::string file = attribute(element, of_link); !file.empty()) {
-      if (tag != "link") fail(fmt::format("\"{}\" has a bandwidth_file, which only a link may have; leave it out", id));
-      profiles.of_links.emplace_back(id, read_profile(read(file), file));
+    for (const ProfileKind& kind : profile_kinds) {
+      const std::string file = attribute(element, kind.attribute);
+      if (file.empty()) continue;
+      if (tag != "link") fail(fmt::format("\"{}\" has a {}, which only a link may have; leave it out", id, kind.attribute));
+      add_profile(id, read(file), kind, file, profiles);
     }
     if (tag == "trace") {
       const auto period = to_number(attribute(element, "periodicity")).value_or(-1.0);
       if (period > 0.0) fail(fmt::format("\"{}\" repeats, which is not taken; list its changes, and leave \"periodicity\" out", id));
       const std::string file = attribute(element, "file");
-      const std::string where = file.empty() ? fmt::format("{}: trace \"{}\"", name, id) : file;
-      traces[id] = read_profile(file.empty() ? element.data() : read(file), where);
+      traces[id] = file.empty() ? Trace{element.data(), fmt::format("{}: trace \"{}\"", name, id)} : Trace{read(file), file};
     }
     if (tag != "trace_connect") return;
-    const std::string kind = attribute(element, "kind");
+    const std::string its = attribute(element, "kind");
     const std::string link = attribute(element, "element");
-    if (kind != "BANDWIDTH")
-      fail(fmt::format("a profile of kind {} of \"{}\" is not taken, only BANDWIDTH is; leave it out", kind.empty() ? "HOST_AVAIL" : kind,
-                       link));
+    const auto kind = std::find_if(profile_kinds.begin(), profile_kinds.end(), [&](const ProfileKind& one) { return its == one.traced; });
+    if (kind == profile_kinds.end())
+      fail(fmt::format("a profile of kind {} of \"{}\" is not taken, only BANDWIDTH and LATENCY are; leave it out",
+                       its.empty() ? "HOST_AVAIL" : its, link));
     const auto trace = traces.find(attribute(element, "trace"));
     if (trace == traces.end()) fail(fmt::format("\"{}\" is the id of no trace before it; use one that is", attribute(element, "trace")));
-    profiles.of_links.emplace_back(link, trace->second);
+    add_profile(link, trace->second.text, *kind, trace->second.where, profiles);
   });
   return profiles;
 }

@@ -9,6 +9,7 @@
 #include <limits>
 #include <map>
 #include <numeric>
+#include <set>
 #include <span>
 #include <tuple>
 #include <utility>
@@ -106,18 +107,21 @@ std::optional<std::pair<std::string_view, long>> find_any(const std::string& xml
   return std::nullopt;
 }
 
-/// Throws PlatformError if the bandwidth of no link of this id can change.
-void require_changing_link(const std::string& id, const Platform& platform) {
+/// The link of this id, which has a profile. Throws PlatformError if there is none.
+const Platform::Link& of_profile(const std::string& id, const Platform& platform) {
   const auto is_it = [&](const Platform::Link& link) { return link.name == id || link.cable == id; };
   const auto found = std::find_if(platform.links().begin(), platform.links().end(), is_it);
   if (found == platform.links().end())
     throw PlatformError(fmt::format("{}: a profile is of link \"{}\", which is not there; use the id of a link", platform.name(), id));
-  if (!found->is_shared) {
-    throw PlatformError(
-        fmt::format("{}: link \"{}\": the bandwidth of a FATPIPE link does not change; leave its profile out, or use another "
-                    "sharing_policy",
-                    platform.name(), id));
-  }
+  return *found;
+}
+
+void require_shared(const std::string& id, const Platform::Link& link, const Platform& platform) {
+  if (link.is_shared) return;
+  throw PlatformError(
+      fmt::format("{}: link \"{}\": the bandwidth of a FATPIPE link does not change; leave its profile out, or use another "
+                  "sharing_policy",
+                  platform.name(), id));
 }
 
 /// The pattern that this name alone matches.
@@ -185,6 +189,28 @@ std::optional<Topology::RouteFigures> PlatformTopology::figures(int from, int to
   return figures;
 }
 
+std::vector<Change<Seconds>> PlatformTopology::latency_changes(int from, int to, const LinkChanges& changes) const {
+  if (changes.latencies.empty()) return {};
+  const Platform::Route& route = route_of(from, to);
+  std::vector<std::pair<Seconds, const LinkChanges::Latencies*>> changing;  // and what the link has at first
+  std::set<Seconds> times;
+  for (const int number : route.links) {
+    const Platform::Link& link = platform_->links()[at(number)];
+    const auto own = changes.latencies.find(link.name);
+    const auto found = own == changes.latencies.end() ? changes.latencies.find(link.cable) : own;
+    if (found == changes.latencies.end()) continue;
+    changing.emplace_back(link.latency, &found->second);
+    for (const Change<Seconds>& change : found->second) times.insert(change.at);
+  }
+  std::vector<Change<Seconds>> all;
+  for (const Seconds time : times) {
+    Seconds latency = route.latency;  // which may be more than that of its links
+    for (const auto& [first, later] : changing) latency += value_at(time, first, *later) - first;
+    all.push_back({time, latency_ * std::max(Seconds(0), latency)});
+  }
+  return all;
+}
+
 std::optional<Rate> PlatformTopology::bandwidth(const InnerLink& link) const { return bandwidth_of(link.lower); }
 
 std::shared_ptr<const Topology> PlatformTopology::scaled(double bandwidth, double latency) const {
@@ -238,18 +264,22 @@ void place_on_platform(const Field& platform, const PlatformKeys& keys, Cluster&
   if (!is_content) platform.fail(R"(the name of a SimGrid platform, such as "room.xml")");
   const auto file = content["file"].get<std::string>();
   const auto xml = content["xml"].get<std::string>();
-  static constexpr std::array<std::string_view, 5> other_files = {
-      "latency_file=", "availability_file=", "speed_file=", "state_file=", "<include"};
+  static constexpr std::array<std::string_view, 4> other_files = {"availability_file=", "speed_file=", "state_file=", "<include"};
   if (const auto found = find_any(xml, other_files)) {
-    platform.fail_because(fmt::format("{}:{}: \"{}\": of profiles only those of bandwidths are taken, and no other files; leave it out",
-                                      file, found->second, found->first));
+    platform.fail_because(
+        fmt::format("{}:{}: \"{}\": of profiles only those of bandwidths and latencies are taken, and no other files; leave it out", file,
+                    found->second, found->first));
   }
   try {
     const PlatformProfiles taken = take_profiles(xml, file, [&](const std::string& name) { return profiles.value(name, std::string()); });
     cluster.platform = shared_platform(taken.xml, file);
-    for (const auto& [link, changes] : taken.of_links) {
-      require_changing_link(link, *cluster.platform);
+    for (const auto& [link, changes] : taken.bandwidths) {
+      require_shared(link, of_profile(link, *cluster.platform), *cluster.platform);
       cluster.link_changes.of_names.emplace_back(pattern_of(link), changes);
+    }
+    for (const auto& [link, changes] : taken.latencies) {
+      of_profile(link, *cluster.platform);
+      cluster.link_changes.latencies.emplace(link, changes);
     }
     std::vector<int> hosts = listed_hosts(keys, *cluster.platform);
     cluster.nodes = count_nodes(keys.nodes, *cluster.platform, hosts.size());

@@ -28,6 +28,7 @@ class PlatformTopology : public Topology {
   /// Links that are shared: their numbers are both ends.
   std::vector<InnerLink> route(int from, int to) const override;
   std::optional<RouteFigures> figures(int from, int to) const override;
+  std::vector<Change<Seconds>> latency_changes(int from, int to, const LinkChanges& changes) const override;
   std::optional<Rate> bandwidth(const InnerLink& link) const override;
   std::optional<LinkName> link_name(const InnerLink& link) const override;
   std::shared_ptr<const Topology> scaled(double bandwidth, double latency) const override;

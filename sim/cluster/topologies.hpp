@@ -9,8 +9,11 @@
 
 #include "base/fields.hpp"
 #include "base/units.hpp"
+#include "cluster/link.hpp"
 
 namespace syncopate {
+
+struct LinkChanges;
 
 /// A link between switches, by the numbers of its ends. `up`: crossed from `lower` to `upper`.
 struct InnerLink {
@@ -61,6 +64,8 @@ class Topology {
     Rate limit;  ///< of any message, whatever others do; may be infinite
   };
   virtual std::optional<RouteFigures> figures(int /*from*/, int /*to*/) const { return std::nullopt; }
+  /// The latency of the route from each time on at which it changes.
+  virtual std::vector<Change<Seconds>> latency_changes(int /*from*/, int /*to*/, const LinkChanges& /*changes*/) const { return {}; }
   virtual std::optional<Rate> bandwidth(const InnerLink& /*link*/) const { return std::nullopt; }
   struct LinkName {
     std::string name;

@@ -82,16 +82,16 @@ constexpr std::array algorithm_table = {
 };
 
 /// Every rank sends all bytes once, while it gets the sum. It has no plan, as the switches are no ranks.
-constexpr Algorithm switches = {"in-network",
-                                "switches add up: every rank sends its bytes once, and gets the sum",
-                                {always_1, always_1, 1.0, 0.0},
-                                algorithm_table.front().reduce_scatter,
-                                algorithm_table.front().all_gather,
-                                algorithm_table.front().broadcast,
-                                nullptr,
-                                false,
-                                false,
-                                ""};
+constexpr Algorithm switches_row = {"in-network",
+                                    "switches add up: every rank sends its bytes once, and gets the sum",
+                                    {always_1, always_1, 1.0, 0.0},
+                                    algorithm_table.front().reduce_scatter,
+                                    algorithm_table.front().all_gather,
+                                    algorithm_table.front().broadcast,
+                                    nullptr,
+                                    false,
+                                    false,
+                                    ""};
 
 constexpr std::string_view two_level = "two-level";
 constexpr std::string_view region_by_region = "by-region";
@@ -111,12 +111,13 @@ std::vector<AllReduce> candidates() {
 void read_name(const Field& name, AllReduce& all_reduce) {
   all_reduce.two_level = name.json() == two_level;
   all_reduce.by_region = name.json() == region_by_region;
-  if (name.json() == switches.name) all_reduce = in_network_all_reduce();
+  if (name.json() == switches_row.name) all_reduce = in_network_all_reduce();
   if (name.json() == automatic) all_reduce.candidates = candidates();
   if (!all_reduce.two_level && !all_reduce.by_region && !all_reduce.in_network && all_reduce.candidates.empty()) {
     std::vector<std::string> names;
     for (const Algorithm& row : algorithms()) names.emplace_back(row.name);
-    names.insert(names.end(), {std::string(two_level), std::string(region_by_region), std::string(switches.name), std::string(automatic)});
+    names.insert(names.end(),
+                 {std::string(two_level), std::string(region_by_region), std::string(switches_row.name), std::string(automatic)});
     choose_name(name, names);
     all_reduce.algorithm = &choose(name, algorithms());
   }
@@ -179,11 +180,13 @@ std::span<const Algorithm> algorithms() { return algorithm_table; }
 
 const Algorithm& ring() { return algorithm_table.front(); }
 
+const Algorithm& switches() { return switches_row; }
+
 AllReduce default_all_reduce() { return {.algorithm = &ring(), .name = std::string(ring().name)}; }
 
 AllReduce automatic_all_reduce() { return {.algorithm = &ring(), .name = std::string(automatic), .candidates = candidates()}; }
 
-AllReduce in_network_all_reduce() { return {.algorithm = &switches, .name = std::string(switches.name), .in_network = true}; }
+AllReduce in_network_all_reduce() { return {.algorithm = &switches_row, .name = std::string(switches_row.name), .in_network = true}; }
 
 AllReduce ring_across_gpus() { return {.algorithm = &ring(), .name = fmt::format("{} across gpus", ring().name), .across_gpus = true}; }
 
@@ -198,10 +201,19 @@ AllReduce read_all_reduce(const Field& field) {
   if (all_reduce.two_level || all_reduce.by_region) {
     if (const auto between = fields.find("between")) read_between(*between, all_reduce);
   }
+  if (all_reduce.two_level || all_reduce.in_network) {
+    if (const auto inside = fields.find("inside")) {
+      choose_name(*inside, {std::string(ring().name), std::string(switches_row.name)});
+      all_reduce.inside_in_network = inside->json() == switches_row.name;
+      all_reduce.in_network = all_reduce.in_network || all_reduce.inside_in_network;
+    }
+  }
   if (const auto across = fields.find("across")) read_across(*across, all_reduce);
   if (const auto chunk = fields.find("chunk")) {
     all_reduce.chunk = chunk->bytes();
-    if (!all_reduce.two_level && !all_reduce.by_region && !(all_reduce.candidates.empty() && all_reduce.algorithm->takes_chunks)) {
+    const bool takes_chunks =
+        all_reduce.two_level || all_reduce.by_region || (all_reduce.candidates.empty() && all_reduce.algorithm->takes_chunks);
+    if (all_reduce.in_network || !takes_chunks) {
       chunk->fail_because(
           fmt::format("{} has nothing to pipeline; leave \"chunk\" out, or use a tree, two-level or by-region", all_reduce.name));
     }

@@ -37,7 +37,8 @@ struct AllReduce {
   bool by_region = false;                      ///< first within each region, then among regions; other operations use `algorithm`
   const Algorithm* between_regions = nullptr;  ///< if by_region: the algorithm among regions
   bool across_gpus = false;                    ///< one level over all ranks, without regard to nodes
-  bool in_network = false;                     ///< switches add up, between nodes or within one: no messages between ranks, a closed form
+  bool in_network = false;                     ///< switches add up somewhere: no messages between ranks, a closed form
+  bool inside_in_network = false;              ///< within nodes, not only between them
   Bytes chunk{};                               ///< > 0: chunk size of a pipeline
   /// "auto": those of which each collective uses the fastest for its bytes; empty: this one.
   std::vector<AllReduce> candidates{};
@@ -46,6 +47,8 @@ struct AllReduce {
 /// The table. To add an algorithm, add a row, and a test of its closed forms. The ring comes first.
 std::span<const Algorithm> algorithms();
 const Algorithm& ring();
+/// Switches add up. Not in the table.
+const Algorithm& switches();
 
 /// Reads an algorithm's name, or an object with `name`, and `chunk` for a pipeline. Throws InputError with the nearest name.
 ///
@@ -56,7 +59,8 @@ const Algorithm& ring();
 ///
 /// `ring` with `across`: one ring over all GPUs.
 ///
-/// `in-network`: switches add up, and send the sum to all. R. Graham et al., "Scalable hierarchical aggregation protocol (SHArP): a
+/// `in-network`: switches add up, and send the sum to all: those between nodes, or in a cluster of one node those within it. With `inside`,
+/// also of `two-level`, those within nodes do, too. R. Graham et al., "Scalable hierarchical aggregation protocol (SHArP): a
 /// hardware architecture for efficient data reduction", COMHPC'16; within a node: NVLink SHARP (NVLS). Other operations take what a ring
 /// takes.
 ///

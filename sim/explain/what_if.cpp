@@ -281,8 +281,12 @@ class Factors {
     const LinkChanges& changes = scenario_.cluster.link_changes;
     if (!changes.of_nodes.empty())
       add_limit("node_links", "steady", [](Scenario& scenario) { scenario.cluster.link_changes.of_nodes.clear(); });
-    if (!changes.of_names.empty())
-      add_limit("link_profiles", "steady", [](Scenario& scenario) { scenario.cluster.link_changes.of_names.clear(); });
+    if (!changes.of_names.empty() || !changes.latencies.empty()) {
+      add_limit("link_profiles", "steady", [](Scenario& scenario) {
+        scenario.cluster.link_changes.of_names.clear();
+        scenario.cluster.link_changes.latencies.clear();
+      });
+    }
     if (speed.has_events()) add_limit("workers.events", "off", [](Scenario& scenario) { scenario.speed.clear_events(); });
     if (speed.overlap_slowdown > 0.0)
       add_limit("workers.overlap_slowdown", "off", [](Scenario& scenario) { scenario.speed.overlap_slowdown = 0.0; });

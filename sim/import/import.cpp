@@ -116,8 +116,8 @@ class Importer {
     };
     const auto smaller = [&size](const auto& a, const auto& b) { return size(a.second) < size(b.second); };
     steady_ = std::max_element(alike.begin(), alike.end(), smaller)->second;
-    const auto updates = std::count_if(steady_.begin(), steady_.end(), [](const TrainingStep* step) { return step->update > Seconds(0); });
-    if (updates > 0 && 2 * updates < static_cast<std::ptrdiff_t>(steady_.size())) {
+    const auto updates = std::count_if(steady_.begin(), steady_.end(), has_update);
+    if (updates > 0 && (2 * updates < static_cast<std::ptrdiff_t>(steady_.size()) || updates_every_other_step())) {
       profile_->lacks(
           fmt::format("the optimiser steps after only {} of {} backward passes, but a trace cannot describe accumulation of gradients; let "
                       "every pass end with a step",
@@ -125,8 +125,26 @@ class Importer {
     }
   }
 
+  static bool has_update(const TrainingStep* step) { return step->update > Seconds(0); }
+
+  /// Whether no two steps in a row have an update, and not only the last step has none, which may be cut off.
+  bool updates_every_other_step() const {
+    if (std::all_of(steady_.begin(), std::prev(steady_.end()), has_update)) return false;
+    return std::adjacent_find(steady_.begin(), steady_.end(),
+                              [](const TrainingStep* a, const TrainingStep* b) { return has_update(a) && has_update(b); }) == steady_.end();
+  }
+
+  /// The update's median, of the steps that have one. The last one may be cut off, and a scaler of gradients leaves some out.
+  Seconds update() const {
+    std::vector<Seconds> times;
+    for (const TrainingStep* step : steady_) {
+      if (has_update(step)) times.push_back(step->update);
+    }
+    return times.empty() ? Seconds(0) : Repeated(times).median();
+  }
+
   static ImportedStep summary_of(const TrainingStep& step) {
-    ImportedStep summary = {step.forward_span, step.backward_span, step.update, {}, step.collectives};
+    ImportedStep summary = {step.forward_span, step.backward_span, step.update, {}, step.collectives, step.number};
     for (std::size_t i = 0; i < step.layers.size(); ++i) summary.layers.push_back(step.forward[i] + step.backward[i]);
     return summary;
   }
@@ -164,7 +182,7 @@ class Importer {
     Trace& trace = imported.trace;
     trace.forward_span = over_steps([](const TrainingStep& step) { return step.forward_span; }).median();
     trace.backward_span = over_steps([](const TrainingStep& step) { return step.backward_span; }).median();
-    trace.update = over_steps([](const TrainingStep& step) { return step.update; }).median();
+    trace.update = update();
   }
 
   void add_layers(Imported& imported) const {

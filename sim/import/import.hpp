@@ -30,6 +30,7 @@ struct ImportedStep {
   std::vector<Seconds> layers;  ///< forward and backward work of each
   /// Duration of each kernel of communication from this forward to the next, in the order of their starts.
   std::vector<Seconds> collectives;
+  std::optional<StepNumber> number;  ///< of the training loop's step, if the profile tells it
 
   Seconds compute() const { return forward + backward + update; }
 };

@@ -255,7 +255,9 @@ class EventHandler : public nlohmann::json_sax<Parser> {
 
   void keep_launch(Interval time) {
     const KinetoTrace::Stretch call = {time, number_of(event_.thread), number_of(event_.process)};
-    if (event_.name.ends_with("Synchronize")) trace_.waits.push_back(call);
+    // The last two are those of Intel's runtime.
+    if (event_.name.ends_with("Synchronize") || event_.name == "urEventWait" || event_.name == "urQueueFinish")
+      trace_.waits.push_back(call);
     if (event_.correlation != KinetoTrace::none) trace_.launches.push_back({time.start, event_.correlation, call.thread, call.process});
   }
 
@@ -276,12 +278,22 @@ class EventHandler : public nlohmann::json_sax<Parser> {
     const KinetoTrace::Stretch stretch = {time, number_of(event_.thread), number_of(event_.process)};
     if (event_.name.starts_with("gloo:") || event_.name.starts_with("mpi:")) return trace_.host_collectives.push_back(stretch);
     if (event_.name.starts_with("c10d::")) trace_.collective_calls.push_back(stretch);
+    keep_mark(time);
     const bool of_interest = event_.name.find("AccumulateGrad") != std::string::npos || event_.name.starts_with("Optimizer.step");
     if (!of_interest && (event_.sequence == KinetoTrace::none || !cpu_operator)) return;
     const bool unnumbered_node = event_.forward_thread == 0 && event_.name.starts_with("autograd::engine");
     trace_.operators.push_back({time.start, time.end, event_.sequence, number_of(event_.name), stretch.thread, stretch.process,
                                 number_of(event_.shapes), number_of(event_.type),
                                 unnumbered_node ? KinetoTrace::none : event_.forward_thread});
+  }
+
+  void keep_mark(Interval time) {
+    constexpr std::string_view word = "ProfilerStep#";
+    if (!event_.name.starts_with(word)) return;
+    std::int64_t number = 0;
+    const char* const last = event_.name.data() + event_.name.size();
+    const auto [end, error] = std::from_chars(event_.name.data() + word.size(), last, number);
+    if (error == std::errc() && end == last && number >= 0) trace_.marks.push_back({time, number, number_of(event_.process)});
   }
 
   std::uint32_t number_of(const std::string& text) { return trace_.strings.number_of(text); }
@@ -305,8 +317,11 @@ class EventHandler : public nlohmann::json_sax<Parser> {
     return on_device ? fmt::format("events of the category \"{}\"", event_.category) : "";
   }
 
+  /// A copy within the device, as profilers of NVIDIA, Intel and AMD name it.
   bool is_device_copy(const std::string& category) const {
-    return (category == "gpu_memcpy" || category == "memcpy") && event_.name.find("DtoD") != std::string::npos;
+    if (category != "gpu_memcpy" && category != "memcpy") return false;
+    constexpr std::array<std::string_view, 3> words = {"DtoD", "D2D", "DeviceToDevice"};
+    return std::any_of(words.begin(), words.end(), [this](std::string_view word) { return event_.name.find(word) != std::string::npos; });
   }
 
   /// Some operators exist for GPUs only, such as "aten::cudnn_convolution" and "nccl:all_reduce".
@@ -322,12 +337,13 @@ class EventHandler : public nlohmann::json_sax<Parser> {
   }
 
   /// Kernels of NCCL and its derivatives, of Intel's oneCCL, and those that PyTorch and others write for themselves.
-  static bool is_communication(const std::string& name) {
+  static bool is_communication(std::string_view name) {
+    if (name.starts_with("void ")) name.remove_prefix(5);  // of a template
     constexpr std::array<std::string_view, 5> libraries = {"nccl", "rccl", "msccl", "oneccl", "hccl"};
     constexpr std::array<std::string_view, 6> words = {"all_reduce_kernel",   "all_gather_kernel",   "reduce_scatter_kernel",
                                                        "cross_device_reduce", "multimem_all_reduce", "multimem_all_gather"};
-    return std::any_of(libraries.begin(), libraries.end(), [&name](std::string_view library) { return name.starts_with(library); }) ||
-           std::any_of(words.begin(), words.end(), [&name](std::string_view word) { return name.find(word) != std::string::npos; });
+    return std::any_of(libraries.begin(), libraries.end(), [name](std::string_view library) { return name.starts_with(library); }) ||
+           std::any_of(words.begin(), words.end(), [name](std::string_view word) { return name.find(word) != std::string::npos; });
   }
 
   KinetoTrace trace_;

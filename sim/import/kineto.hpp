@@ -69,6 +69,13 @@ struct KinetoTrace {
     std::uint32_t process = 0;
   };
 
+  /// "ProfilerStep#7", the annotation of the profiled loop's step 7.
+  struct Mark {
+    Interval time;
+    std::int64_t number = 0;
+    std::uint32_t process = 0;
+  };
+
   /// An NCCL all-reduce, as PyTorch 2.2 and later record it with its kernel.
   struct AllReduce {
     std::int64_t elements = 0;
@@ -84,6 +91,7 @@ struct KinetoTrace {
   std::vector<Launch> launches;
   std::vector<Kernel> kernels;
   std::vector<AllReduce> all_reduces;
+  std::vector<Mark> marks;                                ///< in the order of the file
   std::vector<Stretch> waits;                             ///< calls that wait for the GPU
   std::vector<Stretch> collective_calls;                  ///< operators that start a collective
   std::vector<Stretch> host_collectives;                  ///< collectives that CPU threads do (gloo, MPI)

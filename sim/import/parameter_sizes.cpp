@@ -71,6 +71,7 @@ Parameter read_line(const std::string& line, const std::string& where) {
   std::istringstream words(line);
   Parameter parameter;
   words >> parameter.name;
+  if (parameter.name.size() > 1 && parameter.name.ends_with(':')) parameter.name.pop_back();
   parameter.module = module_of(parameter.name);
   std::string shape;
   std::string type;

@@ -126,6 +126,7 @@ void keep_process(KinetoTrace& profile, const ProcessChoice& choice) {
   std::erase_if(profile.all_reduces, [&](const auto& all_reduce) { return owners.of_gpu(all_reduce.process) != kept; });
   std::erase_if(profile.operators, is_other);
   std::erase_if(profile.launches, is_other);
+  std::erase_if(profile.marks, is_other);
   std::erase_if(profile.waits, is_other);
   std::erase_if(profile.collective_calls, is_other);
   std::erase_if(profile.host_collectives, is_other);

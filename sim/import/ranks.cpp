@@ -6,6 +6,7 @@
 #include <cctype>
 #include <charconv>
 #include <cmath>
+#include <map>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -59,9 +60,9 @@ constexpr Seconds resolution(1e-9);  // of a profiler
 
 /// Of the values of all ranks at one place, the median; of two in the middle, the lower one, so that a rank has it.
 template <class Value>
-double median_over(const std::vector<RankProfile>& ranks, Value&& value) {
+double median_over(std::size_t ranks, Value&& value) {
   std::vector<double> values;
-  for (const RankProfile& rank : ranks) values.push_back(value(rank.imported));
+  for (std::size_t rank = 0; rank < ranks; ++rank) values.push_back(value(rank));
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
   std::nth_element(values.begin(), middle, values.end());
   return *middle;
@@ -77,9 +78,71 @@ double median_over_steps(std::size_t first, std::size_t steps, Value&& value) {
 
 double ratio(double value, double to) { return to > 0 ? value / to : 1.0; }
 
-/// Ranks may have recorded more steps at the beginning: of all, the last `steps` are compared.
-const ImportedStep& step_of(const Imported& rank, std::size_t step, std::size_t steps) {
-  return rank.each_step[rank.each_step.size() - steps + step];
+/// The steps that are compared: by rank, as many and in the same order for each.
+struct MatchedSteps {
+  std::vector<std::vector<const ImportedStep*>> of_rank;
+  std::vector<std::int64_t> numbers;  ///< of their marks; empty if matched by position
+};
+
+/// Ranks may have recorded more steps at the beginning: of all, the last ones are compared.
+MatchedSteps match_by_position(const std::vector<RankProfile>& ranks) {
+  std::size_t steps = ranks.front().imported.each_step.size();
+  for (const RankProfile& rank : ranks) steps = std::min(steps, rank.imported.each_step.size());
+  MatchedSteps matched;
+  for (const RankProfile& rank : ranks) {
+    std::vector<const ImportedStep*>& own = matched.of_rank.emplace_back();
+    const std::vector<ImportedStep>& all = rank.imported.each_step;
+    for (std::size_t i = all.size() - steps; i < all.size(); ++i) own.push_back(&all[i]);
+  }
+  return matched;
+}
+
+/// "ProfilerStep#3 to #8".
+std::string numbers_of(const std::vector<ImportedStep>& steps) {
+  std::vector<std::int64_t> marks;
+  for (const ImportedStep& step : steps) {
+    if (step.number) marks.push_back(step.number->mark);
+  }
+  const auto [first, last] = std::minmax_element(marks.begin(), marks.end());
+  const std::string text = fmt::format("ProfilerStep#{}", *first);
+  return *first == *last ? text : fmt::format("{} to #{}", text, *last);
+}
+
+/// Throws InputError that names a rank without a step of the ranks before it.
+[[noreturn]] void fail_without_common_step(const std::vector<RankProfile>& ranks, const RankProfile& other) {
+  throw InputError(fmt::format("{}: rank {} has {}, but rank {} has {}, and no step is in all ranks; record the same steps in every rank",
+                               other.file, other.rank, numbers_of(other.imported.each_step), ranks.front().rank,
+                               numbers_of(ranks.front().imported.each_step)));
+}
+
+/// The steps whose numbers all ranks have. A step that begins before the first mark has none.
+MatchedSteps match_by_number(const std::vector<RankProfile>& ranks) {
+  std::map<StepNumber, std::vector<const ImportedStep*>> common;
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    for (const ImportedStep& step : ranks[i].imported.each_step) {
+      if (!step.number) continue;
+      if (i == 0) common[*step.number].push_back(&step);
+      const auto found = common.find(*step.number);
+      if (i > 0 && found != common.end()) found->second.push_back(&step);
+    }
+    std::erase_if(common, [i](const auto& step) { return step.second.size() <= i; });
+    if (common.empty()) fail_without_common_step(ranks, ranks[i]);
+  }
+  MatchedSteps matched;
+  matched.of_rank.resize(ranks.size());
+  for (const auto& [number, steps] : common) {
+    matched.numbers.push_back(number.mark);
+    for (std::size_t i = 0; i < ranks.size(); ++i) matched.of_rank[i].push_back(steps[i]);
+  }
+  return matched;
+}
+
+MatchedSteps match_steps(const std::vector<RankProfile>& ranks) {
+  const bool numbered = std::all_of(ranks.begin(), ranks.end(), [](const RankProfile& rank) {
+    const std::vector<ImportedStep>& steps = rank.imported.each_step;
+    return std::any_of(steps.begin(), steps.end(), [](const ImportedStep& step) { return step.number.has_value(); });
+  });
+  return numbered ? match_by_number(ranks) : match_by_position(ranks);
 }
 
 double device(const ImportedStep& step) {
@@ -91,22 +154,23 @@ double device(const ImportedStep& step) {
 /// Compares the ranks.
 class Comparer {
  public:
-  explicit Comparer(const std::vector<RankProfile>& ranks) : ranks_(ranks), steps_(ranks.front().imported.each_step.size()) {
-    for (const RankProfile& rank : ranks) steps_ = std::min(steps_, rank.imported.each_step.size());
+  explicit Comparer(const std::vector<RankProfile>& ranks)
+      : ranks_(ranks), matched_(match_steps(ranks)), steps_(matched_.of_rank.front().size()) {
     for (std::size_t step = 0; step < steps_; ++step) {
-      usual_.push_back(median_over(ranks, [&](const Imported& rank) { return compute(rank, step); }));
-      usual_device_.push_back(median_over(ranks, [&](const Imported& rank) { return device(step_of(rank, step, steps_)); }));
+      usual_.push_back(median_over(ranks.size(), [&](std::size_t rank) { return compute(rank, step); }));
+      usual_device_.push_back(median_over(ranks.size(), [&](std::size_t rank) { return device(step_of(rank, step)); }));
     }
   }
 
   RankComparison run() const {
     RankComparison comparison;
     comparison.steps = steps_;
+    comparison.numbers = matched_.numbers;
     std::vector<std::size_t> by_compute;
-    for (const RankProfile& profile : ranks_) {
-      comparison.ranks.push_back(compare(profile));
-      add_variation(profile.imported, comparison.ranks.back().slow_since.value_or(0), comparison.variation);
-      by_compute.push_back(by_compute.size());
+    for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
+      comparison.ranks.push_back(compare(rank));
+      add_variation(rank, comparison.ranks.back().slow_since.value_or(0), comparison.variation);
+      by_compute.push_back(rank);
     }
     std::sort(comparison.variation.begin(), comparison.variation.end());
     std::stable_sort(by_compute.begin(), by_compute.end(),
@@ -117,28 +181,29 @@ class Comparer {
   }
 
  private:
-  double compute(const Imported& rank, std::size_t step) const { return step_of(rank, step, steps_).compute().value; }
+  const ImportedStep& step_of(std::size_t rank, std::size_t step) const { return *matched_.of_rank[rank][step]; }
 
-  RankComparison::Rank compare(const RankProfile& profile) const {
-    const Imported& imported = profile.imported;
+  double compute(std::size_t rank, std::size_t step) const { return step_of(rank, step).compute().value; }
+
+  RankComparison::Rank compare(std::size_t index) const {
     const auto pass = [&](std::size_t first, Seconds ImportedStep::*which) {
-      return Seconds(median_over_steps(first, steps_, [&](std::size_t step) { return (step_of(imported, step, steps_).*which).value; }));
+      return Seconds(median_over_steps(first, steps_, [&](std::size_t step) { return (step_of(index, step).*which).value; }));
     };
     RankComparison::Rank rank;
-    rank.rank = profile.rank;
-    rank.compute = Seconds(median_over_steps(0, steps_, [&](std::size_t step) { return compute(imported, step); }));
-    rank.factor = median_over_steps(0, steps_, [&](std::size_t step) { return ratio(compute(imported, step), usual_[step]); });
+    rank.rank = ranks_[index].rank;
+    rank.compute = Seconds(median_over_steps(0, steps_, [&](std::size_t step) { return compute(index, step); }));
+    rank.factor = median_over_steps(0, steps_, [&](std::size_t step) { return ratio(compute(index, step), usual_[step]); });
     rank.device_factor =
-        median_over_steps(0, steps_, [&](std::size_t step) { return ratio(device(step_of(imported, step, steps_)), usual_device_[step]); });
-    rank.slow_since = slow_since(imported);
+        median_over_steps(0, steps_, [&](std::size_t step) { return ratio(device(step_of(index, step)), usual_device_[step]); });
+    rank.slow_since = slow_since(index);
     const std::size_t first = rank.slow_since.value_or(0);
     rank.passes = {pass(first, &ImportedStep::forward), pass(first, &ImportedStep::backward), pass(first, &ImportedStep::update)};
-    if (rank.slow_since) rank.layers = slow_layers(imported, first);
+    if (rank.slow_since) rank.layers = slow_layers(index, first);
     return rank;
   }
 
   /// The first slow step from which on four of five are slow, and two at least (where there are two).
-  std::optional<std::size_t> slow_since(const Imported& rank) const {
+  std::optional<std::size_t> slow_since(std::size_t rank) const {
     std::optional<std::size_t> since;
     std::size_t slow = 0;
     for (std::size_t step = steps_; step-- > 0;) {
@@ -150,17 +215,18 @@ class Comparer {
     return since;
   }
 
-  std::vector<RankComparison::Layer> slow_layers(const Imported& rank, std::size_t first) const {
-    const auto of_layer = [&](const Imported& one, std::size_t layer) {
-      return median_over_steps(first, steps_, [&](std::size_t step) { return step_of(one, step, steps_).layers[layer].value; });
+  std::vector<RankComparison::Layer> slow_layers(std::size_t rank, std::size_t first) const {
+    const auto of_layer = [&](std::size_t one, std::size_t layer) {
+      return median_over_steps(first, steps_, [&](std::size_t step) { return step_of(one, step).layers[layer].value; });
     };
     constexpr double least = 1.01;
+    const std::vector<Layer>& names = ranks_[rank].imported.trace.layers;
     std::vector<RankComparison::Layer> layers;
-    for (std::size_t i = 0; i < rank.trace.layers.size(); ++i) {
-      const double usual = median_over(ranks_, [&](const Imported& one) { return of_layer(one, i); });
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      const double usual = median_over(ranks_.size(), [&](std::size_t one) { return of_layer(one, i); });
       const double mine = of_layer(rank, i);
       if (mine - usual > resolution.value && mine > least * usual)
-        layers.push_back({rank.trace.layers[i].name, Seconds(mine - usual), ratio(mine, usual)});
+        layers.push_back({names[i].name, Seconds(mine - usual), ratio(mine, usual)});
     }
     std::stable_sort(layers.begin(), layers.end(), [](const auto& a, const auto& b) { return a.more > b.more; });
     constexpr std::size_t most = 3;
@@ -169,7 +235,7 @@ class Comparer {
   }
 
   /// Adds the compute of each step as a factor of its median before and after the rank became slow.
-  void add_variation(const Imported& rank, std::size_t since, std::vector<double>& variation) const {
+  void add_variation(std::size_t rank, std::size_t since, std::vector<double>& variation) const {
     for (const auto& [first, last] : {std::pair(std::size_t{0}, since), std::pair(since, steps_)}) {
       if (first == last) continue;
       const double median = median_over_steps(first, last, [&](std::size_t step) { return compute(rank, step); });
@@ -183,10 +249,9 @@ class Comparer {
     std::vector<double> own;
     std::vector<std::vector<double>> waited(ranks_.size());
     for (std::size_t step = 0; step < steps_; ++step) {
-      const std::size_t count = step_of(ranks_.front().imported, step, steps_).collectives.size();
-      const bool agree = std::all_of(ranks_.begin(), ranks_.end(), [&](const RankProfile& rank) {
-        return step_of(rank.imported, step, steps_).collectives.size() == count;
-      });
+      const std::size_t count = step_of(0, step).collectives.size();
+      const auto has_as_many = [&](const std::vector<const ImportedStep*>& steps) { return steps[step]->collectives.size() == count; };
+      const bool agree = std::all_of(matched_.of_rank.begin(), matched_.of_rank.end(), has_as_many);
       if (!agree || count == 0) {
         comparison.steps_without_collectives += agree ? 0 : 1;
         continue;
@@ -194,11 +259,11 @@ class Comparer {
       double all = 0;
       std::vector<double> waits(ranks_.size());
       for (std::size_t i = 0; i < count; ++i) {
-        const auto duration = [&](const RankProfile& rank) { return step_of(rank.imported, step, steps_).collectives[i].value; };
-        double shortest = duration(ranks_.front());
-        for (const RankProfile& rank : ranks_) shortest = std::min(shortest, duration(rank));
+        const auto duration = [&](std::size_t rank) { return step_of(rank, step).collectives[i].value; };
+        double shortest = duration(0);
+        for (std::size_t rank = 0; rank < ranks_.size(); ++rank) shortest = std::min(shortest, duration(rank));
         all += shortest;
-        for (std::size_t rank = 0; rank < ranks_.size(); ++rank) waits[rank] += duration(ranks_[rank]) - shortest;
+        for (std::size_t rank = 0; rank < ranks_.size(); ++rank) waits[rank] += duration(rank) - shortest;
       }
       comparison.collectives = std::max(comparison.collectives, count);
       own.push_back(all);
@@ -213,6 +278,7 @@ class Comparer {
   }
 
   const std::vector<RankProfile>& ranks_;
+  MatchedSteps matched_;
   std::size_t steps_;
   std::vector<double> usual_;         ///< by step: compute of the median rank
   std::vector<double> usual_device_;  ///< the same of the layers' kernels
@@ -225,6 +291,10 @@ std::vector<std::filesystem::path> profile_files(const std::vector<std::string>&
   for (const std::filesystem::path path : files_and_folders) {
     std::error_code failed;
     if (!std::filesystem::is_directory(path, failed)) {
+      const std::string name = path.string();
+      for (const std::string_view ending : {".tar", ".tar.gz", ".tgz", ".zip"}) {
+        if (name.ends_with(ending)) throw InputError(fmt::format("{}: an archive; unpack it, and give its files or their folder", name));
+      }
       files.push_back(path);
       continue;
     }

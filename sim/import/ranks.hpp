@@ -20,7 +20,7 @@ struct RankProfile {
 };
 
 /// The profiles that are given: files as they are, and of a folder all .json and .json.gz files, by name. Throws InputError if a folder has
-/// none.
+/// none, or if a file is an archive.
 std::vector<std::filesystem::path> profile_files(const std::vector<std::string>& files_and_folders);
 
 /// Imports the profiles of a job's ranks, in the order of the ranks. A rank is the one that the file tells (distributedInfo, or a process's
@@ -49,7 +49,8 @@ struct RankComparison {
     std::vector<Layer> layers;              ///< of a slow rank: those that take longest beyond the others, at most three
   };
 
-  std::size_t steps = 0;  ///< that all ranks have
+  std::size_t steps = 0;              ///< that all ranks have
+  std::vector<std::int64_t> numbers;  ///< N of each step's "ProfilerStep#N"; empty if steps are matched by position
   std::vector<Rank> ranks;
   std::size_t median = 0;                     ///< index of the rank whose compute is the median (the lower one of two)
   std::optional<Seconds> communication;       ///< per step: the collectives' own time, from the last rank to come to the end
@@ -58,8 +59,9 @@ struct RankComparison {
   std::vector<double> variation;              ///< compute of each rank and step, as a factor of the rank's median; sorted
 };
 
-/// Compares the ranks of a job. Collectives are matched by their order, in steps in which all ranks have as many. Steps are matched
-/// from the last one on.
+/// Compares the ranks of a job. Collectives are matched by their order, in steps in which all ranks have as many. Steps are matched by
+/// the N of their "ProfilerStep#N". If some rank has no such numbers, they are matched by position, from the last one on. Throws InputError
+/// if no step is in all ranks.
 RankComparison compare_ranks(const std::vector<RankProfile>& ranks);
 
 /// The scenario's "workers" that the comparison tells: "slow" with the factors of the ranks, by pass where these differ by more than 2%,

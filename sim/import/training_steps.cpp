@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -121,6 +123,7 @@ class Finder {
       steps[i].collectives = collectives_in(steps[i].forward_start, is_last ? end : steps[i + 1].forward_start);
       if (!is_last) measure_period(steps[i + 1].forward_start, steps[i], spans[i]);
     }
+    set_numbers(steps);
     return steps;
   }
 
@@ -315,6 +318,10 @@ class Finder {
     step.backward.resize(step.layers.size());
     Seconds ready = start;
     Seconds seen = begin;
+    std::set<std::uint32_t> threads;  // that run backward nodes
+    for (const Node& node : nodes) {
+      if (node.kind == backward) threads.insert(node.op->thread);
+    }
     std::unordered_map<std::uint32_t, std::size_t> producer;  // by thread: the layer of the latest node
     for (const Node& node : nodes) {
       const bool is_gradient = node.kind == accumulate;
@@ -323,7 +330,7 @@ class Finder {
       } else if (!is_gradient) {
         producer.erase(node.op->thread);
       }
-      if (is_gradient && has_none(*node.op)) {
+      if (is_gradient && (has_none(*node.op) || (!has_shapes(*node.op) && !threads.contains(node.op->thread)))) {
         ++step.without_gradient;
         continue;
       }
@@ -342,7 +349,10 @@ class Finder {
     step.backward_of_no_layer = std::max(Seconds(0), all);
   }
 
-  /// Shapes were recorded, and the input has none and no type: the parameter took no part in this step.
+  bool has_shapes(const Operator& op) const { return !profile_->strings[op.shapes].empty(); }
+
+  /// Shapes were recorded, and the input has none and no type: the parameter took no part in this step. Without shapes, such a parameter
+  /// shows where the calling thread runs its AccumulateGrad, and another one runs backward.
   bool has_none(const Operator& accumulate) const {
     return profile_->strings[accumulate.shapes] == "()" && profile_->strings[accumulate.type].empty();
   }
@@ -426,6 +436,22 @@ class Finder {
         std::lower_bound(collectives_.begin(), collectives_.end(), from, [](const Interval& c, Seconds time) { return c.start < time; });
     for (; at != collectives_.end() && at->start < to; ++at) durations.push_back(at->end - at->start);
     return durations;
+  }
+
+  /// A step has the number of the latest mark in which its first layer begins, by the host's clock.
+  void set_numbers(std::vector<TrainingStep>& steps) const {
+    std::vector<const KinetoTrace::Mark*> marks;
+    for (const KinetoTrace::Mark& mark : profile_->marks) marks.push_back(&mark);
+    std::stable_sort(marks.begin(), marks.end(), [](const auto* a, const auto* b) { return a->time.start < b->time.start; });
+    std::map<std::int64_t, std::size_t> passes;
+    for (TrainingStep& step : steps) {
+      const Seconds begin = step.layers.front()->start;
+      const auto next =
+          std::upper_bound(marks.begin(), marks.end(), begin, [](Seconds time, const auto* m) { return time < m->time.start; });
+      if (next == marks.begin() || (*std::prev(next))->time.end < begin) continue;
+      const std::int64_t mark = (*std::prev(next))->number;
+      step.number = StepNumber{mark, passes[mark]++};
+    }
   }
 
   void measure_period(Seconds next, TrainingStep& step, const std::vector<Interval>& spans) const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -14,6 +15,14 @@ namespace syncopate {
 enum class Clocking : std::uint8_t {
   wall,   ///< all of it but waits for communication
   device  ///< the time in which GPU kernels compute, as if launches took none
+};
+
+/// The place of a step in the training loop, the same for all ranks.
+struct StepNumber {
+  std::int64_t mark = 0;  ///< N of the "ProfilerStep#N" in which forward begins
+  std::size_t pass = 0;   ///< of this mark's passes, from 0
+
+  auto operator<=>(const StepNumber&) const = default;
 };
 
 /// One forward and backward pass in a profile. Pointers point into the profile. The work of an operator is the kernels that it launched; if
@@ -43,6 +52,7 @@ struct TrainingStep {
   Seconds device;                                   ///< part of the three spans in which the GPU computes
   bool whole = true;                                ///< false if the forward operator of some gradient is not in the profile
 
+  std::optional<StepNumber> number;  ///< nullopt: forward begins in no ProfilerStep#N
   std::vector<Seconds>
       collectives;  ///< duration of each kernel of communication from this forward to the next, in the order of their starts
   /// From the start of this forward to that of the next one; the last step has none.

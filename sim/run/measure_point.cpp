@@ -142,6 +142,7 @@ Json events_outside(const Scenario& scenario, const Window& window) {
   const Cluster& cluster = scenario.cluster;
   for (const auto& [node, changes] : cluster.link_changes.of_nodes) add_changes(fmt::format("bandwidth of node {}'s link", node), changes);
   for (const auto& [name, changes] : cluster.link_changes.of_names) add_changes(fmt::format("bandwidth of {}", name), changes);
+  for (const auto& [name, changes] : cluster.link_changes.latencies) add_changes(fmt::format("latency of {}", name), changes);
   if (!cluster.regions) return outside;
   const std::vector<Region>& regions = cluster.regions->list;
   for (std::size_t from = 0; from < regions.size(); ++from) {
@@ -177,6 +178,7 @@ PointResult measure_point(const Point& point, Setup& setup, const Job& job, cons
   result.measured_iterations = scenario.measured;
   result.iteration_half = half_width_of(scenario, scenario, run, result.metrics.iteration);
   result.details = details_of(setup, run);
+  if (const Grouping groups = setup.grouping(plan.fidelity); !groups.empty()) result.details["groups"] = describe(groups, setup.profile());
   if (Json bound = latency_bound(setup, result.metrics); !bound.is_null()) result.details["latency_bound"] = std::move(bound);
   constexpr std::size_t most_links = 10;
   NetworkLoad load;

@@ -255,10 +255,10 @@ RunPlan plan_of(const Scenario& scenario, const PointOptions& options) {
 }
 
 Seconds message_in_simgrid(const Scenario& scenario, int ranks) {
-  constexpr Seconds by_itself(3.3e-6);
-  constexpr Seconds in_flight(1.1e-8);   // when one ends, SimGrid goes through all in flight, of which a rank has about one ...
+  constexpr Seconds by_itself(2e-6);
+  constexpr Seconds in_flight(3e-9);     // when one ends, SimGrid goes through all in flight, of which a rank has about one ...
   constexpr Seconds over_server(6e-8);   // ... and shares a server's link anew
-  constexpr double with_way_back = 2.0;  // acknowledgements take bandwidth there
+  constexpr double with_way_back = 1.5;  // acknowledgements take bandwidth there
   const Seconds each = by_itself + ranks * (scenario.schedule.traffic.servers ? over_server : in_flight);
   return scenario.simgrid.network_model == "CM02" ? each : with_way_back * each;
 }

@@ -1,6 +1,8 @@
 #include "schedule/grouping.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <utility>
 
 #include "base/choice.hpp"
 #include "base/document.hpp"
@@ -15,6 +17,20 @@ Seconds communication_end(const Grouping& grouping, const StepProfile& profile, 
     free = std::max(free, group.post_at) + cost(bytes);
   }
   return free;
+}
+
+Json describe(const Grouping& grouping, const StepProfile& profile) {
+  Json groups = Json::array();
+  for (const GradientGroup& group : grouping) {
+    Json names = Json::array();
+    Bytes bytes;
+    for (std::size_t i = group.first; i <= group.last; ++i) {
+      bytes += profile.gradients[i].bytes;
+      for (std::string& name : profile.gradients[i].names()) names.push_back(std::move(name));
+    }
+    groups.push_back({{"bytes", std::llround(bytes.value)}, {"parameters", std::move(names)}});
+  }
+  return groups;
 }
 
 GroupingFunction read_grouping(const Field& field) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/fields.hpp"
+#include "base/json.hpp"
 #include "collective/closed_form.hpp"
 #include "schedule/parameters.hpp"
 #include "trace/step_profile.hpp"
@@ -86,11 +87,21 @@ Grouping group_mg_wfbp(const StepProfile& profile, const CostCurve& cost);
 /// The grouping into consecutive groups whose last all-reduce ends first; exact, O(L^2).
 Grouping group_mg_wfbp_optimal(const StepProfile& profile, const CostCurve& cost);
 
+/// That, or the fewest groups with which an iteration is at most `tolerance` longer; of those the one that ends first.
+struct MgWfbpOptimal {
+  double tolerance = 0.0;
+
+  void declare(Parameters& parameters);
+  Grouping operator()(const StepProfile& profile, const CostCurve& cost) const;
+};
+
 /// PyTorch DistributedDataParallel's buckets, S. Li et al., VLDB 2020, Sec. 4.2: in ready order, a bucket is closed by the
-/// gradient that reaches its size.
+/// gradient that reaches its size. `last_bucket`: as with DDP_SET_LAST_BUCKET_CAP=1, buckets are filled from the last gradient backwards,
+/// and `first_bucket` is the last one's size.
 struct Fusion {
   Bytes first_bucket{1 << 20};
   Bytes bucket{25 << 20};
+  bool last_bucket = false;
 
   void declare(Parameters& parameters);
   Grouping operator()(const StepProfile& profile, const CostCurve& cost) const;
@@ -121,6 +132,9 @@ struct GivenGroups {
   /// Throws InputError if the groups are not consecutive gradients of the trace.
   Grouping operator()(const StepProfile& profile, const CostCurve& cost) const;
 };
+
+/// Bytes of each group, and names of its parameters.
+Json describe(const Grouping& grouping, const StepProfile& profile);
 
 /// When the last all-reduce of a grouping ends, since backward began, on an undisturbed worker whose channel is free.
 Seconds communication_end(const Grouping& grouping, const StepProfile& profile, const CostCurve& cost);

@@ -8,7 +8,7 @@ const std::vector<GroupingRow>& groupings() {
       declare_grouping("wfbp", "one all-reduce per gradient, as soon as it is ready", "Poseidon, ATC'17; MG-WFBP, Eqs. 7-9", group_wfbp),
       declare_grouping("sync-easgd", "one all-reduce for everything, after backward", "MG-WFBP, Sec. 3.2", group_sync_easgd),
       declare_grouping("mg-wfbp", "gradients merged by MG-WFBP's Algorithm 1 (greedy)", "MG-WFBP, Algorithm 1", group_mg_wfbp, true),
-      declare_grouping("mg-wfbp-optimal", "gradients merged so that the last all-reduce ends first", "", group_mg_wfbp_optimal, true),
+      declare_grouping("mg-wfbp-optimal", "gradients merged so that the last all-reduce ends first", "", MgWfbpOptimal(), true),
       declare_grouping("fusion", "gradients merged into buckets of a fixed size, as PyTorch DDP does", "PyTorch DDP, VLDB'20, Sec. 4.2",
                        Fusion()),
       declare_grouping("horovod", "gradients that are ready at the end of a cycle are fused, as Horovod does", "Horovod, 2018, Sec. 4",

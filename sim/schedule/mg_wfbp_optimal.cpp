@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "schedule/grouping.hpp"
@@ -18,15 +19,20 @@ struct Best {
   std::size_t last_from{};  ///< the first gradient of the last group
 };
 
+/// Of all gradients before each one, and of all of them.
+std::vector<Bytes> bytes_before(const StepProfile& profile) {
+  std::vector<Bytes> bytes(profile.gradients.size() + 1);
+  for (std::size_t i = 0; i < profile.gradients.size(); ++i) bytes[i + 1] = bytes[i] + profile.gradients[i].bytes;
+  return bytes;
+}
+
 }  // namespace
 
 // best[j].end = min over i < j of max(best[i].end, ready(j-1)) + a + b (bytes(j) - bytes(i)), the last group being gradients [i, j).
 Grouping group_mg_wfbp_optimal(const StepProfile& profile, const CostCurve& cost) {
   const auto& gradients = profile.gradients;
   const std::size_t count = gradients.size();
-  std::vector<Bytes> bytes(count + 1);
-  for (std::size_t i = 0; i < count; ++i) bytes[i + 1] = bytes[i] + gradients[i].bytes;
-
+  const std::vector<Bytes> bytes = bytes_before(profile);
   std::vector<Best> best(count + 1);
   std::vector<Seconds> ends(count);
   for (std::size_t j = 1; j <= count; ++j) {
@@ -47,6 +53,46 @@ Grouping group_mg_wfbp_optimal(const StepProfile& profile, const CostCurve& cost
   for (std::size_t j = count; j > 0; j = best[j].last_from) groups.push_back({best[j].last_from, j - 1, gradients[j - 1].ready});
   std::reverse(groups.begin(), groups.end());
   return groups;
+}
+
+void MgWfbpOptimal::declare(Parameters& parameters) {
+  parameters.optional("tolerance", tolerance, {0.0, 1.0}, "so much longer an iteration may take with fewer groups");
+}
+
+// fewest[j].end after k groups = min over i < j of max(fewest[i].end after k-1 groups, ready(j-1)) + cost(bytes(j) - bytes(i)).
+Grouping MgWfbpOptimal::operator()(const StepProfile& profile, const CostCurve& cost) const {
+  const Grouping optimal = group_mg_wfbp_optimal(profile, cost);
+  const auto& gradients = profile.gradients;
+  const auto iteration = [&](Seconds end) { return profile.forward + std::max(profile.backward, end) + profile.update; };
+  const Seconds most = (1.0 + tolerance) * iteration(communication_end(optimal, profile, cost));
+  const std::size_t count = gradients.size();
+  const std::vector<Bytes> bytes = bytes_before(profile);
+  std::vector<Seconds> ends(count + 1, Seconds(std::numeric_limits<double>::infinity()));
+  ends[0] = Seconds(0);
+  std::vector<std::vector<std::size_t>> last_from;  // by number of groups, by end of the last: the first gradient of the last
+  while (tolerance > 0.0 && last_from.size() + 1 < optimal.size()) {
+    std::vector<Seconds> next(count + 1, Seconds(std::numeric_limits<double>::infinity()));
+    std::vector<std::size_t>& from = last_from.emplace_back(count + 1);
+    for (std::size_t j = 1; j <= count; ++j) {
+      for (std::size_t i = 0; i < j; ++i) {
+        const Seconds end = std::max(ends[i], gradients[j - 1].ready) + cost(bytes[j] - bytes[i]);
+        if (end >= next[j]) continue;
+        next[j] = end;
+        from[j] = i;
+      }
+    }
+    ends = std::move(next);
+    if (iteration(ends[count]) > most) continue;
+    Grouping groups;
+    std::size_t j = count;
+    for (auto row = last_from.rbegin(); row != last_from.rend(); ++row) {
+      groups.push_back({(*row)[j], j - 1, gradients[j - 1].ready});
+      j = (*row)[j];
+    }
+    std::reverse(groups.begin(), groups.end());
+    return groups;
+  }
+  return optimal;
 }
 
 }  // namespace syncopate

@@ -108,12 +108,10 @@ Json find_groups(const Scenario& scenario) {
   Setup setup(scenario, {});
   const Fidelity fidelity = plan_of(setup).fidelity;
   const Grouping grouping = setup.grouping(fidelity);
-  Json ends = Json::array();
-  for (const GradientGroup& group : grouping) ends.push_back(group.last + 1);
   const CostCurve cost = setup.group_cost(fidelity);
   const Fusion one = best_sizes(setup.profile(), cost, true);
   const Fusion two = best_sizes(setup.profile(), cost, false);
-  return {{"ends", ends}, {"one", one.bucket.value}, {"two", {two.first_bucket.value, two.bucket.value}}};
+  return {{"groups", describe(grouping, setup.profile())}, {"one", one.bucket.value}, {"two", {two.first_bucket.value, two.bucket.value}}};
 }
 
 class Application {
@@ -164,10 +162,9 @@ class Application {
     if (InterruptionWatch::interrupted()) throw Interrupted();
     if (!outcome.ok) throw Error(outcome.code, fmt::format("{}: point {}: {}", study_.file, point_->index, outcome.error));
     const Json found = Json::parse(outcome.result);
-    ends_ = found["ends"].get<std::vector<std::size_t>>();
+    groups_ = found["groups"];
     one_size_ = {Bytes(found["one"].get<double>()), Bytes(found["one"].get<double>())};
     two_sizes_ = {Bytes(found["two"][0].get<double>()), Bytes(found["two"][1].get<double>())};
-    profile_ = step_profile(*point_->scenario.trace, point_->scenario.granularity);
   }
 
   /// The point with DDP's buckets.
@@ -208,29 +205,12 @@ class Application {
     return iteration <= almost * predicted_;
   }
 
-  Bytes bytes_of(std::size_t first, std::size_t end) const {
-    Bytes bytes;
-    for (std::size_t i = first; i < end; ++i) bytes += profile_.gradients[i].bytes;
-    return bytes;
-  }
-
   Json plan() const {
-    Json groups = Json::array();
     Json caps = Json::array();
+    for (const Json& group : groups_) caps.push_back(group["bytes"].get<double>() / mebibyte);
     std::string lines;
     for (const Gradient& gradient : point_->scenario.trace->gradients)
       lines += fmt::format("{} {:.0f}\n", gradient.name, gradient.bytes.value);
-    std::size_t first = 0;
-    for (const std::size_t end : ends_) {
-      Json names = Json::array();
-      for (std::size_t i = first; i < end; ++i) {
-        for (const std::string& parameter : profile_.gradients[i].names()) names.push_back(parameter);
-      }
-      const Bytes bytes = bytes_of(first, end);
-      groups.push_back({{"bytes", std::llround(bytes.value)}, {"parameters", names}});
-      caps.push_back(bytes.value / mebibyte);
-      first = end;
-    }
     Json ddp = {{"bucket_cap_mb_list", caps}};
     if (is_enough(by_one_size_))
       ddp["one_size"] = {{"bucket_cap_mb", one_size_.bucket.value / mebibyte}, {"predicted_iteration_s", by_one_size_.value}};
@@ -248,7 +228,7 @@ class Application {
             {"predicted_iteration_s", predicted_.value},
             {"predicted_ddp_s", by_default_.value},
             {"ddp", ddp},
-            {"groups", groups}};
+            {"groups", groups_}};
   }
 
   void print() const {
@@ -256,18 +236,17 @@ class Application {
     std::FILE* const stream = stdout;
     display(stream, "{} on {} x {}: {} per iteration predicted, {:.3f} times as fast as DDP's default buckets ({}); {} group{}\n\n", name(),
             scenario.cluster.nodes, scenario.cluster.name, format_seconds(predicted_), by_default_ / predicted_,
-            format_seconds(by_default_), ends_.size(), ends_.size() == 1 ? "" : "s");
+            format_seconds(by_default_), groups_.size(), groups_.size() == 1 ? "" : "s");
     std::vector<Cells> table = {{"group", "gradients", "bytes", "first", "last"}};
-    std::size_t first = 0;
-    for (std::size_t i = 0; i < ends_.size(); ++i) {
-      table.push_back({std::to_string(i), std::to_string(ends_[i] - first), bytes_of(first, ends_[i]), profile_.gradients[first].name,
-                       profile_.gradients[ends_[i] - 1].name});
-      first = ends_[i];
+    for (std::size_t i = 0; i < groups_.size(); ++i) {
+      const auto names = groups_[i]["parameters"].get<std::vector<std::string>>();
+      table.push_back(
+          {std::to_string(i), std::to_string(names.size()), Bytes(groups_[i]["bytes"].get<double>()), names.front(), names.back()});
     }
     constexpr std::size_t most_rows = 13;
     if (table.size() > most_rows) table.resize(most_rows);
     display(stream, "{}", format_table(table));
-    if (ends_.size() + 1 > most_rows) display(stream, "... {} more\n", ends_.size() + 1 - most_rows);
+    if (groups_.size() + 1 > most_rows) display(stream, "... {} more\n", groups_.size() + 1 - most_rows);
     display(stream, "\nhow to run it, the cheapest first:\n");
     auto say = [&, number = 0](const std::string& text) mutable { display(stream, "{}. {}\n", ++number, text); };
     if (is_enough(by_default_)) say("change nothing: DDP's default buckets are within 1% of it");
@@ -299,8 +278,7 @@ class Application {
   Limits limits_;
   Study study_;
   const Point* point_ = nullptr;
-  StepProfile profile_;
-  std::vector<std::size_t> ends_;  ///< of the groups, in gradients
+  Json groups_;
   Fusion one_size_{};
   Fusion two_sizes_{};
   Seconds predicted_;

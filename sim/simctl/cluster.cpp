@@ -291,8 +291,7 @@ void fit_collectives(const FitOptions& options) {
     const bool has_topology = given.profile < 0 && is_node_topology(given.text);
     if (has_topology && node) throw InputError(fmt::format("{}: {} is a node's topology, too; give one", name, node->file));
     if (has_topology) node = read_node_topology(name, given.text);
-    const bool has_times = given.text.find("# nThread") != std::string::npos || given.text.find("# OSU MPI") != std::string::npos;
-    if (!has_topology || has_times) files.push_back(std::move(given));
+    if (!has_topology || holds_benchmark(given.text)) files.push_back(std::move(given));
   }
   std::FILE* const stream = stream_beside(options.out);
   if (files.empty()) {

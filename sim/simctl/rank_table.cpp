@@ -12,9 +12,20 @@ namespace syncopate {
 
 namespace {
 
-std::string describe_since(const RankComparison::Rank& rank, std::size_t steps) {
+std::string describe_since(const RankComparison::Rank& rank, const RankComparison& comparison) {
   if (!rank.slow_since) return "-";
-  return *rank.slow_since == 0 ? "the first step" : fmt::format("step {} of {}", *rank.slow_since + 1, steps);
+  if (*rank.slow_since == 0) return "the first step";
+  const std::string place = fmt::format("step {} of {}", *rank.slow_since + 1, comparison.steps);
+  return comparison.numbers.empty() ? place : fmt::format("{} (#{})", place, comparison.numbers[*rank.slow_since]);
+}
+
+/// "6 steps", "4 steps that all ranks have, ProfilerStep#5 to #8".
+std::string describe_steps(const RankComparison& comparison) {
+  std::string text = fmt::format("{} step{}", comparison.steps, comparison.steps == 1 ? "" : "s");
+  if (comparison.numbers.empty()) return text;
+  text += fmt::format(" that all ranks have, ProfilerStep#{}", comparison.numbers.front());
+  if (comparison.numbers.back() != comparison.numbers.front()) text += fmt::format(" to #{}", comparison.numbers.back());
+  return text;
 }
 
 std::string describe_layers(const RankComparison::Rank& rank) {
@@ -33,11 +44,11 @@ std::string describe(const RankComparison& comparison) {
   std::vector<Cells> rows = {{"rank", "compute", "x median", "kernels x median", "waited for others", "slow since", "most in"}};
   for (const RankComparison::Rank& rank : comparison.ranks) {
     rows.push_back({std::to_string(rank.rank), rank.compute, fmt::format("{:.3f}", rank.factor), fmt::format("{:.3f}", rank.device_factor),
-                    rank.waited ? Cell(*rank.waited) : Cell("-"), describe_since(rank, comparison.steps), describe_layers(rank)});
+                    rank.waited ? Cell(*rank.waited) : Cell("-"), describe_since(rank, comparison), describe_layers(rank)});
   }
   std::string text = format_table(rows);
-  text += fmt::format("compute: forward, backward and update of a step, without waits for communication; medians over {} step{}\n",
-                      comparison.steps, comparison.steps == 1 ? "" : "s");
+  text += fmt::format("compute: forward, backward and update of a step, without waits for communication; medians over {}\n",
+                      describe_steps(comparison));
   if (comparison.steps_without_collectives > 0) {
     text += fmt::format("in {} of {} steps the ranks have different numbers of collectives; these are not compared\n",
                         comparison.steps_without_collectives, comparison.steps);

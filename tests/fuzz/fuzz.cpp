@@ -19,8 +19,10 @@
 #include "advise/advice.hpp"
 #include "base/document.hpp"
 #include "base/errors.hpp"
+#include "base/files.hpp"
 #include "cluster/benchmark.hpp"
 #include "cluster/cluster.hpp"
+#include "cluster/node_topology.hpp"
 #include "device/device_profile.hpp"
 #include "fuzz/mutate.hpp"
 #include "import/parameter_sizes.hpp"
@@ -50,7 +52,7 @@ struct Reader {
 void read_profile(const Path& path) {
   ImportSettings settings;
   settings.model = "fuzzed";
-  import_ranks({path}, settings);
+  compare_ranks(import_ranks({path}, settings));
 }
 
 constexpr std::array readers = {
@@ -62,6 +64,7 @@ constexpr std::array readers = {
     Reader{"profile", read_profile},
     Reader{"sizes", [](const Path& path) { read_parameter_sizes(path); }},
     Reader{"benchmark", [](const Path& path) { read_benchmark(path, {}); }},
+    Reader{"topology", [](const Path& path) { read_node_topology(path.string(), read_file(path)); }},
     Reader{"advice", [](const Path& path) { read_advice(path); }},
 };
 

@@ -22,6 +22,7 @@ SEEDS = {
     "profile": ["traces/profiles/*.json"],
     "sizes": ["models/alexnet*.json"],
     "benchmark": [],
+    "topology": [],
     "advice": ["scenarios/advice/*.json"],
 }
 MOST_BYTES = 80_000

@@ -174,12 +174,14 @@ def optimal(gradients, a, b, schedule):
 def buckets(gradients, a, b, schedule):
     """PyTorch DDP (Li et al., VLDB 2020): the tensor that reaches the limit closes the bucket."""
     first, later = quantity(schedule.get("first_bucket", 2**20)), quantity(schedule.get("bucket", 25 * 2**20))
+    backwards = schedule.get("last_bucket", False)
     groups, group = [], []
-    for gradient in gradients:
+    for gradient in gradients[::-1] if backwards else gradients:
         group = group + [gradient]
         if size_of(group) >= (later if groups else first):
             groups, group = groups + [group], []
-    yield groups + [group] if group else groups
+    groups = groups + [group] if group else groups
+    yield [group[::-1] for group in groups[::-1]] if backwards else groups
 
 
 def size_of(group):

@@ -44,6 +44,7 @@ class Apply(Case):
             self.assertEqual(plan["ddp"]["bucket_cap_mb_list"], [group["bytes"] / MEBIBYTE for group in plan["groups"]])
             self.assertEqual(plan["trace_digest"], hashlib.sha256("".join(f"{name} {size}\n" for name, size in self.ready).encode()).hexdigest())  # the trace lists them so
             self.assertEqual(plan["predicted_iteration_s"], self.iteration({"name": schedule}))
+            self.assertEqual(self.results(scenario(schedule={"name": schedule}))["points"][0]["groups"], plan["groups"])
             self.assertEqual(plan["predicted_ddp_s"], self.iteration({"name": "fusion"}))
             self.assertIn(f"{len(plan['groups'])} group", told)
             if schedule != "s-sgd":  # which sends after backward

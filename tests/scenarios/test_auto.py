@@ -111,6 +111,28 @@ class InNetwork(Case):
         self.assertAlmostEqual(self.exposed(10_000_000, nodes=3, **gpus), inside + 50e-6 + 0.8e-9 * 1e7, delta=1e-12)
         self.assertAlmostEqual(self.exposed(10_000_000, nodes=1, **gpus), 2e-6 + 1e-11 * 1e7, delta=1e-12)
 
+    def test_switches_inside_nodes_add_up_too_where_a_scenario_says_so(self):
+        """NVLS inside nodes, below SHARP or a ring between them: NCCL's NVLS trees."""
+        inside = 2e-6 + 1e-11 * 1e7
+        among = {"ring": 4 * 50e-6 + 2 * 2 / 3 * 0.8e-9 * 1e7 + 2 / 3 * 1e-9 * 1e7, "halving-doubling": None, "in-network": 50e-6 + 0.8e-9 * 1e7}
+        gpus = {"gpus_per_node": 4, "intra_node": self.INSIDE, "link": {"bandwidth": "10Gbps", "latency": "50us"}, "reduce_s_per_B": 1e-9}
+        self.write("trace.json", of_sizes(10_000_000))
+
+        def exposed(all_reduce, nodes=3, **more):
+            point = self.point(scenario(cluster=cluster(nodes=nodes, **gpus), schedule={"name": "sync-easgd"}, all_reduce=all_reduce, **more))
+            self.assertEqual(point["fidelity"], "alpha-beta")
+            return point["exposed_communication_s"]
+
+        for between, seconds in among.items():
+            name = {"name": "in-network"} if between == "in-network" else {"name": "two-level", "between": between}
+            found = exposed(name | {"inside": "in-network"})
+            if seconds is not None:
+                self.assertAlmostEqual(found, inside + seconds, delta=1e-12, msg=between)
+            rings = exposed(name | {"inside": "ring"}, fidelity="alpha-beta")
+            self.assertEqual(rings, exposed(name, fidelity="alpha-beta"))
+            self.assertAlmostEqual(rings - found, 2 * 3 * 2e-6 + 2 * 0.75 * 1e-11 * 1e7 + 0.75 * 1e-9 * 1e7 - inside, delta=1e-12, msg=between)
+            self.assertAlmostEqual(exposed(name | {"inside": "in-network"}, nodes=1), inside, delta=1e-12, msg=between)
+
     def test_it_is_a_ring_of_two_nodes_with_half_of_the_latency(self):
         """2 alpha + M beta: so is every schedule of all-reduces."""
         schedules = [{"name": name} for name in ("s-sgd", "wfbp", "mg-wfbp", "mg-wfbp-optimal", "fusion", "sync-easgd")]

@@ -4,6 +4,7 @@ import copy
 import gzip
 import json
 import os
+import pprint
 import shutil
 import subprocess
 import time
@@ -219,6 +220,16 @@ class ClusterFit(Case):
             self.assertEqual((done.returncode, done.stdout), (3, ""))
             self.assertIn(message, done.stderr)
 
+    def test_osu_s_tests_of_libraries_and_accelerators(self):
+        """Those of NCCL and RCCL were not found."""
+        sizes = [(1024, 30.5), (1048576, 900.0)]
+        for library in ("MPI-CUDA", "MPI-ROCM", "MPI-SYCL", "NCCL", "NCCL-CUDA", "RCCL-ROCM"):
+            for warning in ("", "#Using NCCL\n" * 8):
+                with self.subTest(library):
+                    done = self.fit(warning + osu(sizes).replace("OSU MPI", f"OSU {library}"), "--ranks", "8")
+                    self.assertEqual((done.returncode, done.stderr), (0, ""))
+                    self.assertEqual(self.cluster()["fit"]["points"], [[1024, 3.05e-05], [1048576, 9e-4]])
+
     def test_of_osus_columns_the_time_of_the_all_reduce_alone(self):
         short, full = ("Overall(us)", "Compute(us)", "Pure Comm.(us)", "Overlap(%)"), ("Overall(us)", "Compute(us)", "Coll. Init(us)", "MPI_Test(us)", "MPI_Wait(us)", "Pure Comm.(us)", "Overlap(%)")
         for text in (osu_columns(short, [(4, 900.1, 800.0, 30.0, 5.0), (1048576, 2000.0, 1900.0, 900.0, 0.0)]),
@@ -433,6 +444,13 @@ class ClusterFit(Case):
         both["end"]["sum_received_bidir_reverse"] = {"bits_per_second": 40e6}
         self.assertEqual(self.places({"b-a.json": both, "b-a.txt": "round-trip min/avg/max = 76.6/77.1/78.1 ms\n"}).returncode, 0)
         self.assertEqual(self.cluster()["wan"], [{"between": ["a", "b"], "rtt": 0.0771, "bandwidth": {"up": 5e6, "down": 1.6125e7}, "connections": 8}])
+        # What ping6 of macOS calls the deviation.
+        self.assertEqual(self.places({"a-b.json": iperf(1e9), "a-b.txt": ping(20, 5, "round-trip", "std-dev")}).returncode, 0)
+        self.assertEqual((self.cluster()["wan"][0]["rtt"], self.cluster()["wan"][0]["latency_jitter"]["cv"]), (0.02, 0.25))
+        # --json-stream writes an event on each line.
+        stream = lambda run: "".join(f'{{"event":"{name}","data":{json.dumps(run[name])}}}\n' for name in ("start", "end"))
+        self.assertEqual(self.places({"b-a.json": stream(both), "b-a.txt": ping(1, 0)}).returncode, 0)
+        self.assertEqual(self.cluster()["wan"], [{"between": ["a", "b"], "rtt": 0.001, "bandwidth": {"up": 5e6, "down": 1.6125e7}, "connections": 8}])
         # With -R the other place sends.
         for back in ({}, {"b-a.json": iperf(2e9)}, {"b-a.json": iperf(2e9, reverse=0)}):
             self.assertEqual(self.places({"a-b.json": iperf(1e9), "b-a.txt": ping(1, 0)} | back).returncode, 0)
@@ -455,11 +473,17 @@ class ClusterFit(Case):
             (good | {"a-b.json": "{"}, "a-b.json"),
             (good | {"a-b.json": {"start": {}}}, 'a-b.json: /: has no "end": it is not the output of iperf3 --json, or was cut off; run iperf3 again'),
             (good | {"a-b.json": {"start": {}, "error": "unable to connect"}}, 'iperf3 says "unable to connect"; run it again'),
+            (good | {"a-b.json": "Connecting to host b, port 5201\n"}, "a-b.json: not the output of iperf3 --json, which begins with {; run iperf3 again with --json"),
+            (good | {"a-b.json": '{"event":"start","data":{}}\n'}, 'a-b.json: /: has no "end"'),
+            (good | {"a-b.json": '{"event":"start","data":{}}\n{"event":"error","data":"unable to connect"}\n'}, 'iperf3 says "unable to connect"; run it again'),
+            (good | {"a-b.json": '{"event":"start","data":{}}\n{"event":"en'}, "a-b.json:2: not valid JSON"),
             (good | {"a-b.json": iperf(1e9, protocol="UDP")}, "a-b.json: /start/test_start/protocol: gradients move over TCP; leave -u out"),
             (good | {"a-b.json": iperf(1e9, num_streams=0)}, "a-b.json: /start/test_start/num_streams: expected"),
             (good | {"a-b.json": iperf(0)}, "a-b.json: /end/sum_received/bits_per_second: expected"),
             (good | {"a-b.txt": ""}, 'a-b.txt: no line "rtt min/avg/max/mdev = ... ms"'),
             (good | {"a-b.txt": ping(10, 1)[:60]}, 'a-b.txt: no line "rtt min/avg/max/mdev = ... ms"'),
+            (good | {"a-b.txt": "rtt min/avg/max\n = 1/2/3 ms\n"}, 'a-b.txt: no line "rtt min/avg/max/mdev = ... ms"'),
+            (good | {"a-b.txt": "rtt min/avg/max/mdev = 1/2/3/4 s\n"}, 'a-b.txt: no line "rtt min/avg/max/mdev = ... ms"'),
             (good | {"a-b.txt": ping(0, 0)}, "a-b.txt: a round trip with mean 0 ms and deviation 0 ms, expected a mean above 0"),
             (good | {"a-b.txt": ping(0.2, 250)}, "a-b.txt: a round trip with mean 0.2 ms and deviation 250 ms"),
             (good | {"a-b.txt": ping(1e9, 250)}, "a-b.txt: a round trip with mean 1000000000 ms"),
@@ -584,6 +608,118 @@ class ClusterFit(Case):
         text = nccl(2, 2).replace("#wrong", " error").replace("      0", "  2e-07")
         self.assertEqual(self.fit(text).returncode, 0)
         self.assertEqual(self.fit(nccl(2, 2)).returncode, 0)
+
+    def with_columns(self, text, *, head, row):
+        """The table with other columns: head and row change the list of words of those lines."""
+        lines = []
+        for line in text.splitlines():
+            words = line.split()
+            if words[:2] == ["#", "size"]:
+                line = "# " + " ".join(head(words[1:]))
+            elif words and words[0].isdigit():
+                line = " ".join(row(words))
+            lines.append(line)
+        return "\n".join(lines) + "\n"
+
+    def test_columns_of_other_versions(self):
+        """Before 2.11 all_gather_perf and broadcast_perf have no reduction; new options add columns and a date. Refused before: each of these."""
+        of_type = lambda names: names[:3] + names[5:]
+        of_root = lambda names: names[:3] + names[4:]
+        per_iteration = lambda more: lambda words: words[:9] + more + words[9:] + more
+        dated = lambda words: words + (["timestamp"] if words[0] == "size" else ["2026-01-01", "10:00:01"])
+        statistics, numbers = per_iteration(["i_min", "i_max", "i_p99", "i_cv%"]), per_iteration(["1.00", "2.00", "2.00", "3.1"])
+        for operation, head, row in (("all_gather", of_type, of_type), ("broadcast", of_root, of_root), ("all_reduce", statistics, numbers), ("reduce_scatter", dated, dated),
+                                     ("broadcast", lambda names: dated(statistics(names)), lambda words: dated(numbers(words)))):
+            for options in ((), ("--in-place",)):
+                with self.subTest(operation):
+                    self.fit(self.run_of(operation), *options)
+                    want = self.cluster()
+                    done = self.fit(self.with_columns(self.run_of(operation), head=head, row=row), *options)
+                    self.assertEqual((done.returncode, done.stderr), (0, ""))
+                    self.assertEqual(self.cluster(), want)
+        cpu = lambda names: [name.replace("time", "cputime") for name in names]
+        second = lambda kind: nccl(2, 2).replace("# Out", "\n".join(line for line in nccl(2, 2).replace(*kind).splitlines() if line[:12].strip().isdigit()) + "\n# Out", 1)
+        for text, message in ((self.with_columns(nccl(2, 2), head=cpu, row=list), 'run.txt:11: "cputime" is the host\'s time, not the operation\'s; run nccl-tests without -C'),
+                              (second((" float ", " half ")), 'run.txt:27: times of "half", but those of line 13 are of "float"; run nccl-tests with one type (-d) and one reduction (-o)'),
+                              (second((" sum ", " prod ")), 'run.txt:27: times of "prod", but those of line 13 are of "sum"; run nccl-tests with one type'),
+                              (self.with_columns(self.run_of("all_gather"), head=of_type, row=list), "expected the 11 columns of nccl-tests, got 13 words")):
+            with self.subTest(message):
+                done = self.fit(text)
+                self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (3, "", 1), done.stderr)
+                self.assertIn(message, done.stderr)
+
+    def test_cycles_of_the_same_sizes(self):
+        """With -N all sizes are timed again: refused before, as sizes that do not grow. The median counts."""
+        slower = lambda more: nccl(2, 2, time=lambda size, ranks: more * ring(size, ranks))
+        rows = lambda text: "".join(f"{line}\n" for line in text.splitlines() if line[:12].strip().isdigit())
+        self.fit(slower(2))
+        want = self.cluster()
+        cycles = slower(3).replace("# Out", rows(slower(2)) + rows(slower(1)) + "# Out")
+        done = self.fit(cycles)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual(self.cluster(), want)
+        run = nccl_json(2, 2, time=lambda size, ranks: 2 * ring(size, ranks))
+        self.fit(json.dumps(run))
+        want = self.cluster()
+        for more in (3, 1):
+            run["results"] += nccl_json(2, 2, time=lambda size, ranks, more=more: more * ring(size, ranks))["results"]
+        self.assertEqual(self.fit(json.dumps(run)).returncode, 0)
+        self.assertEqual(self.cluster(), want)
+        cut = cycles.splitlines()
+        del cut[40]  # a row of the third cycle
+        self.assertIn("run.txt:27: sizes must grow, and 8 bytes come after", self.fit("\n".join(cut)).stderr)
+
+    def test_groups_of_ranks_at_the_same_time(self):
+        done = self.fit(nccl(2, 2).replace("#  Rank  3 Group  0", "#  Rank  3 Group  1"))
+        self.assertEqual((done.returncode, done.stdout), (3, ""))
+        self.assertIn("run.txt:8: its ranks are split into several groups (NCCL_TESTS_SPLIT), of which each has the times of its own; run one group\n", done.stderr)
+
+    def test_json_of_new_options(self):
+        run = nccl_json(2, 4)
+        for result in run["results"]:
+            result["out_of_place"]["bitwise"] = {"repeats": 2, "different_elements": 0}
+            result["in_place_per_iter"] = result["out_of_place_per_iter"] = {"skipped_iterations": 0, "min_us": 1.0, "times_us": [1.0]}
+        self.assertEqual(self.fit(json.dumps(run)).returncode, 0)
+        want = self.cluster()
+        self.fit(json.dumps(nccl_json(2, 4)))
+        self.assertEqual(self.cluster(), want)
+
+    def rccl(self, times, ranks=16, nodes=2, name="AllReduce", factor=2, **more):
+        """What rccl-tests -Z json write; times: by size in us, of each cycle."""
+        rows = []
+        for size, cycles in times.items():
+            for cycle, us in enumerate(cycles):
+                for in_place in (0, 1):
+                    rate = size / us / (1 + in_place) / 1e3
+                    rows.append({"numCycle": cycle, "name": name, "nodes": nodes, "ranks": ranks, "ranksPerNode": ranks // nodes, "gpusPerRank": 1, "size": size, "type": "float", "redop": "sum",
+                                 "inPlace": in_place, "time": us * (1 + in_place), "algBw": rate, "busBw": rate * factor * (ranks - 1) / ranks, "wrong": 0} | more)
+        return rows
+
+    def test_what_rccl_tests_write_as_a_list(self):
+        times = {1 << 20: [100, 90, 95], 1 << 24: [1500, 1600, 1700]}
+        rows = self.rccl(times) + self.rccl(times, name="AllGather", factor=1)
+        for options, more in (((), 1), (("--in-place",), 2)):
+            done = self.fit(json.dumps(rows, indent=2), *options)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertEqual((self.cluster()["nodes"], self.cluster()["gpus_per_node"]), (2, 8))
+            points = [[1 << 20, 95e-6 * more], [1 << 24, 1600e-6 * more]]
+            self.assertEqual({fit["operation"]: fit["points"] for fit in self.cluster()["fit"]}, {"all-reduce": points, "all-gather": points})
+        alone = [{key: value for key, value in row.items() if key not in ("nodes", "ranks", "ranksPerNode", "gpusPerRank")} for row in self.rccl(times)]
+        self.assertEqual(self.fit(json.dumps(alone), "--ranks", 16, "--gpus-per-node", 8).returncode, 0)
+        self.assertEqual((self.cluster()["nodes"], self.cluster()["fit"]["nodes"]), (2, 16))
+        self.assertEqual(self.fit(json.dumps(self.rccl(times, ranks=4, nodes=2, gpusPerRank=4, factor=2 * 15 / 16 * 4 / 3))).returncode, 0)
+        self.assertEqual((self.cluster()["gpus_per_node"], self.cluster()["fit"]["nodes"]), (8, 16))
+        for document, options, message in ((alone, (), "/0: does not tell the number of ranks; give it with --ranks"), (alone, ("--ranks", "16"), "give it with --gpus-per-node"),
+                                           (rows, ("--ranks", "4"), "/0/ranks: 16 ranks took part, but --ranks says 4"), (rows + self.rccl(times, type="half"), (), "/24/type: is not float, as above"),
+                                           (self.rccl(times, name="AllToAll", factor=1), (), "/0/name: is of an operation that no schedule uses"), (self.rccl(times, wrong=3), (), "/0/wrong: 3 results were wrong"),
+                                           (self.rccl(times, factor=1), (), "/0/busBw: a bus bandwidth of"), (self.rccl(times, ranks=15), (), "/0/ranks: 15 ranks on 2 nodes"),
+                                           (rows + self.rccl(times, ranks=8), (), "/24: has other ranks than the rows above"), (self.rccl(times, ranks=1, nodes=1), (), "/0/ranks: one rank cannot communicate"),
+                                           (self.rccl(times, inPlace=1), (), "no row was measured out of place; use --in-place"), (self.rccl({1 << 20: [90]}), (), "1 sizes of all-reduces were measured"),
+                                           (self.rccl(times, time=0), (), "/0/time: is 0"), (self.rccl(times, time=-1), (), "/0/time: expected"), ([{}], (), "type"), (self.rccl(times) + [3], (), "/12")):
+            with self.subTest(message):
+                done = self.fit(json.dumps(document), *options)
+                self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (3, "", 1), done.stderr)
+                self.assertIn(message, done.stderr)
 
     def test_runs_that_cannot_be_told_apart(self):
         one = nccl(2, 2)
@@ -778,6 +914,38 @@ class ClusterFit(Case):
             self.assertEqual((done.returncode, done.stdout), (3, ""))
             self.assertIn(message, done.stderr)
 
+    def test_ddp_s_data_in_a_log(self):
+        log = {"world_size": 8, "rank": 0, "module_name": "ResNet", "bucket_sizes": "1000000", "rebuilt_bucket_sizes": "26000000, 4000000", "avg_forward_compute_time": 30000000,
+               "avg_backward_compute_time": 60000000, "avg_backward_comm_time": 15000000, "avg_backward_compute_comm_overlap_time": 12000000, "nccl_socket_ifname": "eth0"}
+        self.assertEqual(self.fit(repr(log), "--gpus-per-node", 8).returncode, 0)
+        want = self.cluster()
+        for text in (repr(log), json.dumps(log), json.dumps(log, indent=2), pprint.pformat(log)):
+            for prefix in ("", "ddp: ", *self.PREFIXES):
+                with self.subTest(prefix, text=text):
+                    done = self.fit(f"{prefix}epoch 3 {{'loss': 0.25}}\n" + "".join(f"{prefix}{line}\n" for line in text.splitlines()) + f"{prefix}it's done\n", "--gpus-per-node", 8)
+                    self.assertEqual((done.returncode, done.stderr), (0, ""))
+                    self.assertEqual(self.cluster(), want)
+        # pprint breaks long texts.
+        many = log | {"rebuilt_bucket_sizes": ", ".join(["1000000"] * 30), "prev_iteration_grad_ready_order_indices": ", ".join(str(i) for i in range(160)), "comm_hook": "  "}
+        self.assertIn("'\n", pprint.pformat(many))
+        done = self.fit("".join(f"[rank0]:{line}\n" for line in pprint.pformat(many).splitlines()), "--gpus-per-node", 8)
+        self.assertEqual((done.returncode, done.stderr, self.cluster()), (0, "", want))
+        # All ranks print theirs, the last one to arrive the shortest, and one nothing yet.
+        times = [17000000, 0, 15000000, 16000000]
+        done = self.fit("".join(f"[1,{rank}]<stdout>:{log | {'rank': rank, 'avg_backward_comm_time': time}}\n" for rank, time in enumerate(times)), "--gpus-per-node", 8)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual(self.cluster(), want)
+        self.assertIn("note: the data of 4 ranks or moments is in it; that of line 3 counts, with the shortest communication: others wait longer\n", done.stdout)
+        lines = [f"0: {log | {'avg_backward_comm_time': 0}}", f"1: {log | {'world_size': 4}}"]
+        for text, options, message in (("\n".join(lines), (), "run.txt:2: 4 ranks, but line 1 has 8; give each run a file of its own"), (lines[0] + "\n" + lines[0], (), "run.txt:1: no communication was timed yet"),
+                                       (repr(log)[:-1], (), 'run.txt:1: "avg_backward_comm_time" is in no whole dictionary'), ("x\n" + repr(log)[1:], (), 'run.txt:2: "avg_backward_comm_time" is in no whole dictionary'),
+                                       (f"{log}\n{log | {'rank': 'x' * 9, 'bucket_sizes': 3, 'rebuilt_bucket_sizes': ''}}", (), "run.txt:2: /bucket_sizes: expected"),
+                                       (repr(log), ("--in-place",), "run.txt:1: --in-place chooses columns of nccl-tests"), (repr(log), ("--ranks", "4"), "run.txt:1: 8 ranks took part, but --ranks says 4")):
+            with self.subTest(message):
+                done = self.fit(text, "--gpus-per-node", 4, *options)
+                self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (3, "", 1), done.stderr)
+                self.assertIn(message, done.stderr)
+
     def test_few_samples_of_a_job_are_no_measurement(self):
         events = [event(6000000, us) for us in (5000, 3000, 2000)] + [event(100, us) for us in (200, 201, 202, 203, 204)]
         done = self.fit(json.dumps({"traceEvents": events}), "--gpus-per-node", "8")
@@ -888,9 +1056,9 @@ class ClusterFit(Case):
             cluster = self.cluster()
             self.assertEqual((cluster["nodes"], cluster["gpus_per_node"], cluster["intra_node"]), (1, 4, {"bandwidth": 3e11, "latency": 3.4e-6, "efficiency": 0.8}))
             self.assertTrue(cluster["source"].startswith("nominal: "))
-        # The weakest of the connections counts.
+        # A ring through all GPUs does without the two weakest connections.
         self.fit(self.matrix(word=lambda a, b: "NV2" if a + b == 3 else "NV4"))
-        self.assertEqual(self.cluster()["intra_node"]["bandwidth"], 5e10)
+        self.assertEqual(self.cluster()["intra_node"]["bandwidth"], 1e11)
         self.fit(self.matrix(word=lambda a, b: "NODE" if a + b == 3 else "PIX"))
         self.assertEqual(self.cluster()["intra_node"], {"bandwidth": 3.15e10, "latency": 5.7e-6, "efficiency": 0.762})
         done = self.fit(self.SYSTEM)
@@ -899,6 +1067,108 @@ class ClusterFit(Case):
         self.assertEqual((self.cluster()["intra_node"]["bandwidth"], self.cluster()["link"], self.cluster()["nics"]),
                          (4.5e11, {"bandwidth": 5e10, "latency": 9.6e-6, "efficiency": 0.96}, 2))
         self.assertEqual(self.run_scenario(scenario(cluster="mine.json", schedule={"name": "wfbp"}), "--set", "/cluster/nodes=2").returncode, 0)
+
+    # The hybrid cube mesh of a DGX-1 with eight V100: 0 where no NVLink is. Its links of two NVLinks are a ring: 0 3 2 1 5 6 7 4.
+    CUBE_MESH = ((0, 1, 1, 2, 2, 0, 0, 0), (1, 0, 2, 1, 0, 2, 0, 0), (1, 2, 0, 2, 0, 0, 1, 0), (2, 1, 2, 0, 0, 0, 0, 1), (2, 0, 0, 0, 0, 1, 1, 2), (0, 2, 0, 0, 1, 0, 2, 1),
+                 (0, 0, 1, 0, 1, 2, 0, 2), (0, 0, 0, 1, 2, 1, 2, 0))
+
+    def system(self, links, gpus=8, capability=70, speed="16.0 GT/s PCIe", width="16", per_switch=2, per_cpu=4):
+        """NCCL's topology: `per_cpu` GPUs at a CPU, `per_switch` behind a PCIe switch with an interface. links(gpu): lines <nvlink>."""
+        lines, number = ['<system version="1">'], 0
+        for cpu in range(0, gpus, per_cpu):
+            lines.append(f'<cpu host_hash="0x9f" numaid="{cpu // per_cpu}" affinity="00ff" arch="x86_64" vendor="AuthenticAMD" familyid="143" modelid="49">')
+            for switch in range(cpu, min(gpus, cpu + per_cpu), per_switch):
+                lines.append(f'<pci busid="0000:f{switch}:00.0" class="0x060400" vendor="0x1000" device="0xc010" link_speed="16.0 GT/s PCIe" link_width="16">')
+                for gpu in range(switch, min(gpus, switch + per_switch)):
+                    lines.append(f'<pci busid="0000:0{gpu}:00.0" class="0x030200" vendor="0x10de" device="0x20b0" link_speed="{speed}" link_width="{width}">'
+                                 f'<gpu dev="{gpu}" sm="{capability}" rank="{gpu}" gdr="1">{"".join(links(gpu))}</gpu></pci>')
+                lines.append(f'<pci busid="0000:e{switch}:00.0" class="0x020700" link_speed="16.0 GT/s PCIe" link_width="16"><nic><net name="mlx5_{number}" dev="{number}" speed="200000" '
+                             'port="1" latency="0.000000" guid="0x1" maxconn="262144" gdr="1"/></nic></pci></pci>')
+                number += 1
+            lines.append("</cpu>")
+        return "\n".join([*lines, "</system>"])
+
+    @staticmethod
+    def nvlinks(counts, kind="0x030200"):
+        return [f'<nvlink target="0000:0{gpu}:00.0" count="{count}" tclass="{kind}"/>' for gpu, count in enumerate(counts) if count]
+
+    def test_unlike_links_between_gpus(self):
+        """The narrowest link of the best ring through all GPUs, worked out by hand, and what is said of it."""
+        mesh = self.CUBE_MESH
+        words = lambda counts: lambda a, b: f"NV{counts[a][b]}" if counts[a][b] else "NODE" if a // 4 == b // 4 else "SYS"
+        pairs = [[4 if a // 2 == b // 2 else 0 for b in range(8)] for a in range(8)]
+        square = [[0, 2, 0, 1], [2, 0, 1, 0], [0, 1, 0, 2], [1, 0, 2, 0]]
+        star = [[0, 2, 2, 2], [2, 0, 0, 0], [2, 0, 0, 0], [2, 0, 0, 0]]
+        best = "the narrowest link of the best ring through all GPUs, as collectives go round"
+        table = [(mesh, 5e10, f"NV2: 2 NVLinks of nominally 25 GB/s (NVLink 2 to 4; 5 has 50, bridges of A40, A6000 and RTX 3090 have 14); pairs of GPUs are joined 8 by NV2, 8 by NV1, 12 by SYS; taken: NV2, {best}"),
+                 ([[min(1, count) for count in row] for row in mesh], 2.5e10, f"pairs of GPUs are joined 16 by NV1, 12 by SYS; taken: NV1, {best}"),
+                 (pairs, 3.15e10, f"SYS: nominally 31.5 GB/s (PCIe 4.0 x16; 3.0 has half, 5.0 twice); pairs of GPUs are joined 4 by NV4, 8 by NODE, 16 by SYS; taken: SYS, {best}"),
+                 (square, 2.5e10, f"pairs of GPUs are joined 2 by NV2, 2 by NV1, 2 by NODE; taken: NV1, {best}"),
+                 (star, 3.15e10, f"pairs of GPUs are joined 3 by NV2, 3 by NODE; taken: NODE, {best}")]
+        for counts, bandwidth, text in table:
+            with self.subTest(text):
+                done = self.fit(self.matrix(gpus=len(counts), word=words(counts)))
+                self.assertEqual((done.returncode, done.stderr), (0, ""))
+                self.assertEqual((self.cluster()["gpus_per_node"], self.cluster()["intra_node"]["bandwidth"]), (len(counts), bandwidth))
+                self.assertIn(text, self.cluster()["source"])
+                self.assertIn(text, done.stdout)
+                self.assertTrue(self.cluster()["source"].startswith("nominal: "))
+        # Many GPUs
+        done = self.fit(self.matrix(gpus=17, word=lambda a, b: "NV1" if a + b == 1 else "NV2"))
+        self.assertEqual(self.cluster()["intra_node"]["bandwidth"], 2.5e10)
+        self.assertIn("taken: NV1, the narrowest, since rings are looked for among at most 16 GPUs", done.stdout)
+        self.fit(self.matrix(gpus=16, word=lambda a, b: "NV1" if a + b == 1 else "NV2"))
+        self.assertEqual(self.cluster()["intra_node"]["bandwidth"], 5e10)
+        # Ways through PCIe have one figure, and pairs are not counted.
+        self.assertNotIn("pairs", self.fit(self.matrix(word=lambda a, b: "SOC" if a + b == 3 else "PIX")).stdout)
+
+    def test_nccl_s_topologies(self):
+        switches = lambda gpu: [f'<nvlink target="0000:c{switch}:00.0" count="2" tclass="0x068000"/>' for switch in range(6)]
+        mesh = lambda gpu: self.nvlinks(self.CUBE_MESH[gpu])
+        pairs = lambda gpu: self.nvlinks([4 if gpu // 2 == other // 2 else 0 for other in range(8)])
+        power = lambda gpu: self.nvlinks([3 if gpu // 2 == other // 2 and gpu != other else 0 for other in range(4)]) + ['<nvlink target="0004:00:00.0" count="3" tclass="0x068001"/>']
+        best = "taken: {}, the narrowest link of the best ring through all GPUs, as collectives go round"
+        table = [(self.system(switches, capability=80), 3e11, "NV12: 12 NVLinks of nominally 25 GB/s\n"), (self.system(switches, capability=100), 6e11, "NV12: 12 NVLinks of nominally 50 GB/s\n"),
+                 (self.system(mesh), 5e10, "NV2: 2 NVLinks of nominally 25 GB/s; pairs of GPUs are joined 8 by NV2, 8 by NV1, 12 by SYS; " + best.format("NV2")),
+                 (self.system(pairs, capability=86, speed="8.0 GT/s PCIe"), 15753800000, "SYS: nominally 15.75 GB/s (PCIe, 8 GT/s x16); pairs of GPUs are joined 4 by NV4, 8 by PHB, 16 by SYS; " + best.format("SYS")),
+                 (self.system(pairs, gpus=2, capability=86), 5.624e10, "NV4: 4 NVLinks of nominally 14.06 GB/s\n"),
+                 (self.system(lambda gpu: [], speed="5 GT/s", width="8"), 4e9, "SYS: nominally 4 GB/s (PCIe, 5 GT/s x8)\n"),
+                 (self.system(lambda gpu: [], gpus=4, speed="", width="0"), 3.15e10, "PHB: nominally 31.5 GB/s (PCIe 4.0 x16; 3.0 has half, 5.0 twice)\n"),
+                 (self.system(lambda gpu: [], gpus=2), 31507700000, "PIX: nominally 31.51 GB/s (PCIe, 16 GT/s x16)\n"),
+                 # NVLinks to the CPUs of IBM's AC922 join no GPUs.
+                 (self.system(power, gpus=4, per_cpu=2), 31507700000, "SYS: nominally 31.51 GB/s (PCIe, 16 GT/s x16); pairs of GPUs are joined 2 by NV3, 4 by SYS; " + best.format("SYS"))]
+        for text, bandwidth, said in table:
+            with self.subTest(said):
+                done = self.fit(text)
+                self.assertEqual((done.returncode, done.stderr), (0, ""))
+                self.assertEqual(self.cluster()["intra_node"]["bandwidth"], bandwidth)
+                self.assertIn(f"joined by {said}", done.stdout)
+                self.assertEqual((self.cluster()["gpus_per_node"], self.cluster()["nics"], self.cluster()["link"]["bandwidth"]), (text.count("<gpu "), text.count("<net "), 2.5e10))
+        self.assertRegex(self.fit(self.system(switches)).stdout, r"mlx5_1 +200 +2, 3\n")
+        done = self.fit(self.system(lambda gpu: ['<xgmi target="0000:01:00.0" count="1" tclass="0x038000"/>']))
+        self.assertEqual((done.returncode, done.stderr), (3, "simctl: run.txt: GPUs of AMD, joined by xGMI, are not read; give the cluster's intra_node yourself\n"))
+
+    def test_what_launchers_write_before_a_topology(self):
+        mesh = self.CUBE_MESH
+        text = self.matrix(gpus=8, word=lambda a, b: f"NV{mesh[a][b]}" if mesh[a][b] else "SYS")
+        self.assertEqual(self.fit(text).returncode, 0)
+        want = self.cluster()
+        near = "mlx5_0        -  0, 1, 4, 5, 6, 7\nmlx5_1        -  2, 3, 4, 5, 6, 7\n"
+        for prefix in ("", *self.PREFIXES):
+            with self.subTest(prefix):
+                done = self.fit(self.behind(prefix, text))
+                self.assertEqual((done.returncode, done.stderr), (0, ""))
+                self.assertEqual(self.cluster(), want)
+                self.assertIn(near, done.stdout)
+        # Several processes of a node print it one after the other, or line by line.
+        lines = [[f"[1,{rank}]<stdout>:{line}" for line in text.splitlines()] for rank in range(3)]
+        for text in (sum(lines, []), [line for row in zip(*lines) for line in row]):
+            self.assertEqual(self.fit("\n".join(text)).returncode, 0)
+            self.assertEqual(self.cluster(), want)
+        other = self.matrix(gpus=8, word=lambda a, b: f"NV{max(1, mesh[a][b])}" if a + b != 3 else "SYS")
+        for second, message in ((other, "run.txt:23: another row of GPU0, of another node; give the output of one node"),
+                                (self.matrix(gpus=4), "run.txt:22: another node's matrix, with other columns; give the output of one node")):
+            self.assertIn(message, self.fit(self.matrix(gpus=8, word=lambda a, b: "NV12") + second).stderr)
 
     def test_a_topology_beside_a_benchmark(self):
         (self.folder / "topo.txt").write_text(self.matrix())
@@ -927,6 +1197,12 @@ class ClusterFit(Case):
         done = self.fit(self.matrix() + "\n" + nccl(2, 4))
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertEqual((self.cluster()["nodes"], self.cluster()["intra_node"]["bandwidth"], self.cluster()["fit"]["nodes"]), (2, 3e11, 8))
+        # That of a job, too, whose ranks share the node: what it says was left out before, without a word.
+        log = {"world_size": 8, "bucket_sizes": "30000000", "avg_backward_comm_time": 15000000}
+        for text, options in ((repr(log), ()), (self.deepspeed_lines(), ("--ranks", 8)), (self.deepspeed_table(), ("--ranks", 8)), (self.ds_bench(), ()), (osu([(4, 3), (1 << 20, 90)]), ("--ranks", 8, "--gpus-per-node", 4))):
+            done = self.fit("".join(f"[rank0]: {line}\n" for line in (self.matrix() + "\n" + text).splitlines()), *options)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertEqual((self.cluster()["nodes"], self.cluster()["gpus_per_node"], self.cluster()["intra_node"]["bandwidth"]), (2, 4, 3e11))
         self.fit(self.matrix(gpus=1, nics=("mlx5_0",)))
         self.assertEqual(self.cluster()["source"], "a node of one GPU; the link between nodes is unknown, put it in")
 
@@ -941,9 +1217,11 @@ class ClusterFit(Case):
                 (good.replace(rows[2], "GPU1\tNV12"), "run.txt:3: expected a word for each of the 6 columns, got 1; the output was cut off"),
                 (good.replace(rows[2] + "\n", ""), 'run.txt:3: expected the row of GPU1, got "GPU2"'),
                 ("<system><cpu>", "run.txt:1: not valid XML"), ("<system></system>", "run.txt: 0 elements <gpu>, expected 1 to 1024"),
+                ('<system version="1"><cpu><pci busid="1" class="0x060400"><pci busid="2" class="0x030200"/><pci busid="3" class="0x030200"/></pci></cpu></system>',
+                 "run.txt: 2 GPUs without their NVLinks: it was written for NCCL_TOPO_FILE; give what NCCL writes with it to NCCL_TOPO_DUMP_FILE"),
                 (self.SYSTEM.replace('"12"', '"-1"'), 'an <nvlink> with count="-1", expected 1 to 1000'),
                 (self.SYSTEM.replace('"400000"', '"nan"', 1), '<net name="mlx5_0"> has speed="nan", expected Mb/s'),
-                (" 0: " + good.replace("\n", "\n 0: "), "run.txt: no line begins with GPU0, GPU1, ..."),
+                (good.replace("GPU0", "PU0", 1), "run.txt: no line begins with GPU0, GPU1, ...; give the output of nvidia-smi topo -m"),
                 ("<system>" + "<pci>" * 50000 + "</pci>" * 50000 + "</system>", "run.txt: not valid XML: more than 64 elements inside each other")):
             with self.subTest(message):
                 done = self.fit(text)

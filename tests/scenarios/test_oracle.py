@@ -73,7 +73,7 @@ def random_slow(rng, nodes):
 def random_scenario(rng, nodes, traces, slow):
     """One scenario file: every schedule, both granularities, two algorithms or all, `traces` traces, on clusters of `nodes` nodes."""
     schedules = [{"name": name} for name in oracle.SCHEDULES]
-    schedules.append({"name": "fusion", "first_bucket": rng.choice([1, "20kB", 10000]), "bucket": rng.choice(["1MiB", 3e5, "40kB"])})
+    schedules.append({"name": "fusion", "first_bucket": rng.choice([1, "20kB", 10000]), "bucket": rng.choice(["1MiB", 3e5, "40kB"]), "last_bucket": rng.random() < 0.5})
     first, *_ = clusters = [random_cluster(rng, count, 1e-6 if slow else 0.0) for count in nodes]
     sweep = {"/trace": [f"trace{index}.json" for index in range(traces)], "/cluster": clusters, "/granularity": ["tensor", "layer"],
              "/schedule": schedules, "/all_reduce": ALGORITHMS if SLOW else rng.sample(ALGORITHMS, 2)}

@@ -265,6 +265,54 @@ class Profiles(OnPlatforms):
                 for one, other in zip(self.seconds(self.use(xml), **more, **fidelity), right, strict=True):
                     self.assertAlmostEqual(one / other, 1, delta=1e-6, msg=(fidelity, xml))
 
+    def test_latencies_are_those_of_links_between_regions(self):
+        """A message takes the latency that its route has when it begins, whatever the fidelity."""
+        changes = [(0.0, 3e-3), (0.01, 1e-3), (0.2, 8e-3), (0.9, 0.0)]
+        regions = cluster(nodes=2, link={"bandwidth": "100Gbps", "latency": "1us"}, regions=[{"name": name, "nodes": 1} for name in "ab"],
+                          wan=[{"between": ["a", "b"], "rtt": "4ms", "bandwidth": "8Gbps", "rtt_profile": [{"at_s": at, "rtt": 2 * latency} for at, latency in changes]}])
+        steady = regions | {"wan": [{key: value for key, value in regions["wan"][0].items() if key != "rtt_profile"}]}
+        text = "".join(f"{at} {latency}\n" for at, latency in changes)
+        self.write("a-b.lat", text)
+        ends = '<host id="a" speed="1Gf"/>\n<host id="b" speed="1Gf"/>\n'
+
+        def cable(of_link="", more="", latency="2ms"):
+            xml = zone(ends, f'<link id="a-b" bandwidth="1GBps" latency="{latency}" sharing_policy="SPLITDUPLEX"{of_link}/>\n', more,
+                       '<route src="a" dst="b"><link_ctn id="a-b" direction="UP"/></route>\n')
+            return self.use(xml, nodes=2)
+
+        connected = f'<trace id="t">{text}</trace>\n<trace_connect kind="LATENCY" trace="t" element="a-b"/>\n'
+        schedules = [{"name": "s-sgd"}, {"name": "wfbp"}, {"name": "asgd", "colocated": True}, {"name": "sgp"}, {"name": "dts", "delay": 2}]
+        more = {"sweep": {"/schedule": schedules}, "iterations": {"warmup": 0, "measured": 30}}
+        for fidelity in ({"fidelity": "flow"}, {"fidelity": "simgrid", "simgrid": {"network_model": "CM02", "fair": True}}):
+            right = self.seconds(regions, **more, **fidelity)
+            moved = [abs(one / other - 1) > 0.01 for one, other in zip(right, self.seconds(steady, **more, **fidelity), strict=True)]
+            self.assertGreaterEqual(sum(moved), 4, fidelity)
+            for content in (cable(' latency_file="a-b.lat"'), cable(more=connected), cable(' latency_file="a-b.lat" bandwidth_file="a-b.bw"')):
+                self.write("a-b.bw", "0 1e9\n")
+                for schedule, one, other in zip(schedules, self.seconds(content, **more, **fidelity), right, strict=True):
+                    self.assertAlmostEqual(one / other, 1, delta=1e-9, msg=(fidelity, schedule))
+
+    def test_latencies_add_up_over_a_route(self):
+        """Of links that change at different times, with a FATPIPE one among them."""
+        self.write("c.lat", "0 1e-3\n0.5 3e-3\n")
+        self.write("p.lat", "0 5e-4\n")
+        more = {"schedule": {"name": "s-sgd"}, "iterations": {"warmup": 0, "measured": 3}, "fidelity": "flow", "all_reduce": "ring"}
+
+        def star(first, profiled):
+            pipe = f'<link id="p" bandwidth="5GBps" latency="{first[0]}" sharing_policy="FATPIPE"{profiled[0]}/>\n'
+            cables = "".join(f'<link id="cable-{host}" bandwidth="1GBps" latency="{first[1] if host == "c" else "10us"}" sharing_policy="SPLITDUPLEX"{profiled[1] if host == "c" else ""}/>\n'
+                             for host in "abc")
+            ways = "".join(f'<route src="{host}" dst="r"><link_ctn id="cable-{host}" direction="UP"/>{"" if host != "c" else """<link_ctn id="p"/>"""}</route>\n' for host in "abc")
+            return self.use(zone(HOSTS, '<router id="r"/>\n', cables, pipe, ways, routing="Floyd"))
+
+        changing = self.seconds(star(("1us", "10us"), (' latency_file="p.lat"', ' latency_file="c.lat"')), **more)
+        self.assertEqual(changing, self.seconds(star(("500us", "1ms"), ("", "")), **more))
+        long = more | {"iterations": {"warmup": 0, "measured": 200}}
+        first, later = (self.seconds(star(("500us", latency), ("", "")), **long)[0] for latency in ("1ms", "3ms"))
+        [mean] = self.seconds(star(("1us", "10us"), (' latency_file="p.lat"', ' latency_file="c.lat"')), **long)
+        before = 0.5 / first  # iterations, up to one that meets both
+        self.assertAlmostEqual(200 * mean, 0.5 + (200 - before) * later, delta=later)
+
     def test_a_cluster_can_change_a_platforms_links_itself(self):
         profile = [{"at_s": date, "bandwidth": bandwidth} for date, bandwidth in self.CHANGES]
         more = {"schedule": {"name": "s-sgd"}, "iterations": {"warmup": 0, "measured": 6}}
@@ -324,9 +372,9 @@ class Wrong(OnPlatforms):
         (zone(HOSTS, HOSTS, LINK, FULL), "Refusing to create a second host named 'a'"),
         (zone(HOSTS, LINK, FULL, routing="Zen"), "room.xml: Not a valid model!"),
         (zone(HOSTS, '<hostess id="x"/>\n'), "room.xml: Parse error at room.xml:8"),
-        (zone('<include file="x.xml"/>\n', HOSTS), 'room.xml:5: "<include": of profiles only those of bandwidths are taken, and no other files; leave it out'),
-        (zone(HOSTS, "<!-- latency_file=\n-->\n", LINK.replace("/>", ' latency_file ="lat"/>'), FULL), 'room.xml:10: "latency_file=": of profiles only those of bandwidths are taken'),
-        (zone(HOSTS.replace("/>", ' availability_file="a"/>', 1), LINK, FULL), 'room.xml:5: "availability_file=": of profiles only those of bandwidths are taken'),
+        (zone('<include file="x.xml"/>\n', HOSTS), 'room.xml:5: "<include": of profiles only those of bandwidths and latencies are taken, and no other files; leave it out'),
+        (zone(HOSTS, "<!-- state_file=\n-->\n", LINK.replace("/>", ' state_file ="on"/>'), FULL), 'room.xml:10: "state_file=": of profiles only those of bandwidths and latencies are taken'),
+        (zone(HOSTS.replace("/>", ' availability_file="a"/>', 1), LINK, FULL), 'room.xml:5: "availability_file=": of profiles only those of bandwidths and latencies are taken'),
         (zone(HOSTS, LINK.replace("/>", ' bandwidth_file="none.bw"/>'), FULL), "none.bw: no such file"),
         *((zone(HOSTS, LINK, f'<trace id="t"{more}>{text}</trace>\n<trace_connect kind="BANDWIDTH" trace="t" element="{link}"/>\n', FULL), message) for text, link, more, message in (
             ("1 5\n0.5 6", "l", "", 'room.xml: trace "t":2: expected a date after that of the line before (1 s), got 0.5'),
@@ -335,8 +383,13 @@ class Wrong(OnPlatforms):
             ("", "l", "", 'trace "t":0: expected lines of a date and a bandwidth'), ("1 5\n2 0", "l", "", 'trace "t":2: the last bandwidth is 0'),
             ("PERIODICITY 5\n1 2", "l", "", '"PERIODICITY": a profile that repeats is not taken'), ("1 2", "l", ' periodicity="3"', 'trace: "t" repeats, which is not taken'),
             ("1 2", "m", "", 'a profile is of link "m", which is not there; use the id of a link'))),
-        (zone(HOSTS, LINK, '<trace id="t">1 2</trace>\n<trace_connect kind="LATENCY" trace="t" element="l"/>\n', FULL),
-         'room.xml: trace_connect: a profile of kind LATENCY of "l" is not taken, only BANDWIDTH is; leave it out'),
+        (zone(HOSTS, LINK, '<trace id="t">1 2</trace>\n<trace_connect kind="LINK_AVAIL" trace="t" element="l"/>\n', FULL),
+         'room.xml: trace_connect: a profile of kind LINK_AVAIL of "l" is not taken, only BANDWIDTH and LATENCY are; leave it out'),
+        (zone(HOSTS, LINK, '<trace id="t">1 -2</trace>\n<trace_connect kind="LATENCY" trace="t" element="l"/>\n', FULL),
+         'room.xml: trace "t":1: expected a date in seconds and a latency in seconds, such as "1.5 2e-5", got "1 -2"'),
+        (zone(HOSTS, LINK, '<trace id="t">1 2</trace>\n<trace_connect kind="LATENCY" trace="t" element="m"/>\n', FULL),
+         'a profile is of link "m", which is not there; use the id of a link'),
+        (zone(HOSTS, LINK.replace("/>", ' latency_file="none.lat"/>'), FULL), "none.lat: no such file"),
         (zone(HOSTS, LINK, '<trace_connect kind="BANDWIDTH" trace="t" element="l"/>\n', FULL), 'trace_connect: "t" is the id of no trace before it; use one that is'),
         (zone(HOSTS, LINK.replace("/>", ' sharing_policy="FATPIPE"/>'), '<trace id="t">1 2</trace>\n<trace_connect kind="BANDWIDTH" trace="t" element="l"/>\n', FULL),
          'link "l": the bandwidth of a FATPIPE link does not change; leave its profile out, or use another sharing_policy'),

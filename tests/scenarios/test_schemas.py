@@ -172,7 +172,8 @@ SCENARIOS = [*RUNS, *JOBS, FULL_SCENARIO, SIMGRID, scenario(cluster={key: value 
              scenario(schedule={"name": "lasgd"}, sweep={"/schedule/tau_max": [1, 2]}), scenario(sweep={"/network": {"a": {"/cluster/nodes": 2, "/all_reduce": "ring"}, "b": {}}}),
              *(scenario(schedule={"name": "asgd", "servers": servers}) for servers in ("nodes", {"share": 0.5})), scenario(schedule={"name": "diloco", "outer": {"optimizer": "momentum", "lr": 0.5, "momentum": 0.8}}), scenario(cluster={}, sweep={"/cluster": ["cluster.json"]}),
              *(scenario(all_reduce=value) for value in ({"name": "two-level", "between": "binary-tree", "chunk": "1MB"}, {"name": "ring", "across": "gpus"}, {"name": "double-binary-tree", "chunk": 1000000},
-                                                        {"name": "halving-doubling", "across": "nodes"}, "in-network", {"name": "in-network", "across": "nodes"}))]
+                                                        {"name": "halving-doubling", "across": "nodes"}, "in-network", {"name": "in-network", "across": "nodes"}, {"name": "in-network", "inside": "in-network"},
+                                                        {"name": "two-level", "between": "ring", "inside": "in-network"}))]
 ADVICE = {"format": "advice/1", "trace": "trace.json", "clusters": [{"cluster": "cluster.json", "nodes": [2], "price_per_node_hour": 2}], "schedules": ["wfbp", {"name": "asgd", "samples_factor": 1.5}], "target": {"samples": 1000},
           "objective": "cost", "samples_factor": {"wfbp": 1}, "limits": {"staleness": 9, "budget": 1e6, "deadline_h": 100}, "risk": {"workers": {"jitter": {"distribution": "lognormal", "cv": 0.1}}, "seeds": 1, "bandwidth": 0.1},
           "granularity": "tensor", "iterations": {"warmup": 0, "measured": 1}, "seed": 1}

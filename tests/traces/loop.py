@@ -10,12 +10,14 @@ SHAPES = [[64], [64, 64]]  # of a layer's gradients, in the order of backward
 
 
 class Loop:
-    def __init__(self, steps=3, layers=2, shapes=True, pid=10, gpu=0, begin=1_000_000.0, device="Some GPU", category="kernel", runtime="cuda_runtime"):
+    def __init__(self, steps=3, layers=2, shapes=True, pid=10, gpu=0, begin=1_000_000.0, device="Some GPU", category="kernel", runtime="cuda_runtime",
+                 first=None):
         self.events, self.pid, self.gpu, self.shapes = [], pid, gpu, shapes
         self.category, self.runtime = category, runtime
         self.now, self.free, self.correlation, self.sequence = begin, begin, 0, 0
         self.header = {"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": device}] if device else []}
         self.layers, self.steps = layers, steps
+        self.first = first  # number of the first ProfilerStep#, if there are such
 
     # What a subclass changes
     def after_layer(self, step, layer):
@@ -45,7 +47,10 @@ class Loop:
 
     def document(self):
         for step in range(self.steps):
-            self.step(step)
+            begin, inside = max(self.now, self.free - 300), len(self.events)
+            self.step(step if self.first is None else self.first + step)
+            if self.first is not None:
+                self.event("user_annotation", f"ProfilerStep#{self.first + step}", begin, self.now - begin, FORWARD, {}, at=inside)
         return self.header | {"traceEvents": self.events}
 
     def step(self, step):

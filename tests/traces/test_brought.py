@@ -5,6 +5,7 @@ import csv
 import json
 import pathlib
 import random
+import shutil
 import tarfile
 import unittest
 
@@ -59,6 +60,22 @@ class Parameters(Brought):
         self.assertIn("left out: 1 parameter without a gradient\n", done.stdout)
         self.assertTrue(self.trace()["provenance"]["note"].endswith("; parameters without a gradient left out: 1"))
 
+    def test_one_without_a_gradient_in_a_profile_without_shapes(self):
+        """Refused before, with "no step has all its gradients". The calling thread runs its AccumulateGrad."""
+        for thread, steps in ((FORWARD, 3), (BACKWARD, None)):
+            class Unused(Loop):
+                def after_backward(self, step):
+                    self.accumulate([], "", thread=thread)
+
+            (self.folder / "sizes.txt").write_text(Sizes.LINES)
+            Unused(shapes=False).write(self.folder / "mine.json")
+            if steps is None:  # it cannot be told from one with a gradient
+                self.assertIn("a step has 5 gradients, but --sizes gives 4 parameters", self.run_import("mine.json", "--sizes", "sizes.txt", "--batch", 32, code=3).stderr)
+                continue
+            done = self.run_import("mine.json", "--sizes", "sizes.txt", "--batch", 32)
+            self.assert_plain()
+            self.assertIn("left out: 1 parameter without a gradient\n", done.stdout)
+
     def test_a_scalar_has_a_gradient(self):
         class Scalar(Loop):
             def after_gradients(self, step, layer):
@@ -107,6 +124,34 @@ class Communication(Brought):
         forward, backward, _ = self.times()
         self.assertEqual((forward, backward), (200 + 18, 400))  # 18 us from the collective's end to the next kernel
 
+    def test_calls_of_other_accelerators_that_wait(self):
+        """Intel's were taken for compute."""
+        for runtime, call in (("cuda_runtime", "hipStreamSynchronize"), ("xpu_runtime", "urEventWait"), ("xpu_runtime", "urQueueFinish"), ("xpu_runtime", "zeCommandListHostSynchronize")):
+            class Blocking(Loop):
+                def after_layer(self, step, layer):
+                    if layer == 0:
+                        self.now = self.free - 50
+                        begin = self.now
+                        end = self.launch("oneccl_allreduce_small", 1000, at=begin, stream=20)
+                        self.event(self.runtime, call, begin + 2, end - begin, FORWARD, {"correlation": 10**6 + step})
+                        self.now = end + 10
+
+            with self.subTest(call):
+                self.imported(Blocking(runtime=runtime))
+                self.assertEqual(self.times(), [200 + 18, 400, 50])
+
+    def test_names_of_kernels_that_communicate(self):
+        """Those of templates, which begin with "void", were taken for compute."""
+        for name in (NCCL, "void ncclKernel_AllReduce<float>(ncclWorkElem)", "void mscclpp::allreduce7<float>(float*)", "ncclSymkDevKernel_AllReduce_RSxLD_AGxST_sum_f32(x)"):
+            class Exposed(Loop):
+                def after_backward(self, step):
+                    self.launch(name, 5000, at=self.now, thread=BACKWARD, stream=20)
+
+            with self.subTest(name):
+                self.imported(Exposed())
+                self.assert_plain()
+                self.assertAlmostEqual(self.trace()["timing"]["communication_s"], 5e-3)
+
     def test_gaps_beside_it_that_the_host_makes_stay(self):
         """Communication in the background of a slow host: the gap would be there without it."""
 
@@ -141,6 +186,50 @@ class Communication(Brought):
         done = self.imported(Gloo())
         self.assertEqual(self.times(), [200, 400, 50])
         self.assertIn("2 ms communication that nothing hides", done.stdout)
+
+
+class Work(Brought):
+    def test_copies_within_a_device_are_work(self):
+        """30 us of a layer's 100. Those of AMD's and Intel's profilers were left out."""
+        for name in ("Memcpy DtoD (Device -> Device)", "CopyDeviceToDevice", "Memcpy D2D (Device -> Device)"):
+            class Copying(Loop):
+                def launch(self, kernel, duration, at, **more):
+                    if kernel != "gemm_forward":
+                        return super().launch(kernel, duration, at, **more)
+                    self.category = "gpu_memcpy"
+                    super().launch(name, 30, at, **more)
+                    self.category = "kernel"
+                    return super().launch(kernel, duration - 30, at + 1, **more)
+
+            with self.subTest(name):
+                self.imported(Copying())
+                self.assert_plain()
+                self.assertEqual([round(1e6 * layer["forward_s"], 3) for layer in self.trace()["layers"]], [100, 100])
+
+    def test_updates_that_do_not_follow_each_step(self):
+        """The optimiser steps where a letter is U. Every other step was taken, with half of the update's time."""
+
+        class Some(Loop):
+            def step(self, step):
+                begin = len(self.events)
+                super().step(step)
+                if self.pattern[step] == "-":
+                    self.events[begin:] = [event for event in self.events[begin:] if not event["name"].startswith(("Optimizer", "foreach"))]
+
+        for pattern in ("-U-U-U", "U-U-U", "-U", "--U--U"):
+            with self.subTest(pattern):
+                loop_of = Some(steps=len(pattern))
+                loop_of.pattern = pattern
+                loop_of.write(self.folder / "mine.json")
+                self.assertIn(f"the optimiser steps after only {pattern.count('U')} of {len(pattern)} backward passes, but a trace cannot describe accumulation of gradients",
+                              self.run_import("mine.json", code=3).stderr)
+        # The last one cut off; a scaler of gradients that leaves some out.
+        for pattern in ("U-", "UUU-", "-UU", "--UUU"):
+            with self.subTest(pattern):
+                loop_of = Some(steps=len(pattern))
+                loop_of.pattern = pattern
+                self.imported(loop_of)
+                self.assertEqual(self.times(), [200, 400, 50])
 
 
 class Processes(Brought):
@@ -190,6 +279,11 @@ class Sizes(Brought):
                 self.assert_plain()
         self.assertEqual([gradient["name"] for gradient in self.trace()["gradients"]], ["two.bias", "two.weight", "one.bias", "one.weight"])
         self.assertTrue(self.trace()["provenance"]["note"].endswith("; the gradients' sizes were given, not recorded; the batch was given, not recorded"))
+
+    def test_names_with_a_colon(self):
+        (self.folder / "sizes.txt").write_text("0.weight: torch.Size([64, 64])\n0.bias: [64]\n2.weight: [64, 64]\n2.bias: [64]\n")
+        self.imported(Loop(shapes=False), "--sizes", "sizes.txt", "--batch", 32)
+        self.assertEqual([gradient["name"] for gradient in self.trace()["gradients"]], ["2.bias", "2.weight", "0.bias", "0.weight"])
 
     def test_types_count(self):
         (self.folder / "sizes.txt").write_text(self.LINES.replace("torch.float32", "torch.bfloat16"))
@@ -506,6 +600,82 @@ class Ranks(Brought):
         lines = self.table("job")
         self.assertIn("step 3 of 5", lines[4])
 
+    def numbered(self, firsts, steps=6, slow=lambda step: 1.0 if step < 7 else 1.5, ranks=None):
+        """Profiles of ranks that record `steps` steps from ProfilerStep#`firsts` on; None: without numbers. Rank 2 is `slow` by these numbers."""
+
+        class Numbered(Rank):
+            def slow(self, step):
+                return slow(step)
+
+        folder = self.folder / "job"
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        for rank, first in zip(ranks or range(len(firsts)), firsts):
+            profile = Numbered(rank, 4, steps=steps, first=first)
+            profile.now += 1e5 * rank
+            profile.free += 1e5 * rank
+            profile.write(folder / f"rank{rank}.json")
+
+    def test_steps_are_matched_by_their_numbers(self):
+        """The profiles cover steps 3 to 8, 5 to 10 and 4 to 9: in 5 to 8 rank 2 is slow from 7 on."""
+        self.numbered([3, 5, 4, 3])
+        lines = self.table("job")
+        self.assertIn("step 3 of 4 (#7)", lines[4])
+        self.assertIn("medians over 4 steps that all ranks have, ProfilerStep#5 to #8", lines[-2])
+        # By position, rank 2's last step, slow, would be beside steps 8 and 10 of the others: each waits for it in its own steps 7 and later.
+        self.assertIn("400 us from the last rank's start to the end", lines[-1])
+        self.assertEqual([line.split()[5:7] for line in lines[2:6]], [["75", "us"], ["75", "us"], ["0", "us"], ["75", "us"]])
+        # The import compares the same steps: rank 2's median over these is 725 us, and since it is slow 800 us.
+        self.run_import("job", "--workers", "workers.json")
+        workers = json.loads((self.folder / "workers.json").read_text())
+        self.assertEqual(workers["slow"], [{"ranks": "2", "factor": 1.25, "pass": "forward"}, {"ranks": "2", "factor": 1.25, "pass": "backward"}])
+        self.assertEqual(len(workers["jitter"]["factors"]), 16)
+
+    def test_steps_with_several_passes_are_matched_by_number_and_pass(self):
+        self.numbered([3, 5, 4, 3])
+        for path in (self.folder / "job").iterdir():
+            document = json.loads(path.read_text())
+            marks = [event for event in document["traceEvents"] if event["name"].startswith("ProfilerStep#")]
+            for even, odd in zip(marks, marks[1:]):
+                number = int(even["name"].split("#")[1])
+                if number % 2 == 0:  # one mark around the steps 2 n and 2 n + 1
+                    even["dur"] = odd["ts"] + odd["dur"] - even["ts"]
+            document["traceEvents"] = [event for event in document["traceEvents"] if not (event in marks and int(event["name"].split("#")[1]) % 2 and event is not marks[0])]
+            path.write_text(json.dumps(document))
+        lines = self.table("job")
+        # Whole in all ranks: #6 (6 and 7) and the first pass of #8. The ranks that begin at 3 and 5 have those as marks of their own; #4's passes are in two ranks.
+        self.assertIn("step 2 of 3 (#6)", lines[4])
+        self.assertIn("medians over 3 steps that all ranks have, ProfilerStep#6 to #8", lines[-2])
+
+    def test_steps_that_begin_between_forward_and_backward(self):
+        """Where profiler.step() is called there, the first step begins in no ProfilerStep#, and is left out."""
+        self.numbered([None, None], slow=lambda step: 1.0)
+        for rank, first in ((0, 3), (1, 4)):
+            path = self.folder / f"job/rank{rank}.json"
+            document = json.loads(path.read_text())
+            starts = [event["ts"] for event in document["traceEvents"] if event["name"].endswith("evaluate_function: AddmmBackward0")][::2]
+            for number, (start, end) in enumerate(zip(starts, starts[1:] + [starts[-1] + 1e4])):
+                document["traceEvents"].append({"ph": "X", "cat": "user_annotation", "name": f"ProfilerStep#{first + number}", "pid": 10, "tid": 1, "ts": start - 1, "dur": end - start, "args": {}})
+            path.write_text(json.dumps(document))
+        # Forward of rank 0's six steps begins in none and in 3 to 7, of rank 1's in 4 to 8.
+        self.assertIn("medians over 4 steps that all ranks have, ProfilerStep#4 to #7", "\n".join(self.table("job")))
+
+    def test_ranks_of_different_steps_are_refused(self):
+        self.numbered([3, 7, 20], steps=4)
+        message = "simctl: job/rank1.json: rank 1 has ProfilerStep#7 to #10, but rank 0 has ProfilerStep#3 to #6, and no step is in all ranks; record the same steps in every rank\n"
+        done = self.simctl("trace", "ranks", "job")
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (3, "", message))
+        self.assertEqual(self.run_import("job", code=3).stderr, message)
+        self.run_import("job", "--rank", 1)
+        # Two by two they share steps, but not all three.
+        self.numbered([3, 5, 7], steps=4)
+        self.assertIn("job/rank2.json: rank 2 has ProfilerStep#7 to #10, but rank 0 has ProfilerStep#3 to #6, and no step is in all ranks", self.simctl("trace", "ranks", "job").stderr)
+
+    def test_a_rank_without_numbers_is_matched_by_position(self):
+        self.numbered([3, 5, 4, None])
+        lines = self.table("job")
+        self.assertIn("medians over 6 steps\n", "\n".join(lines) + "\n")
+
     def test_each_rank_has_a_trace_of_its_own(self):
         self.job(slow=lambda step: 1.2)
         self.run_import("job", "--each", "each", "--workers", "workers.json")
@@ -565,6 +735,10 @@ class Ranks(Brought):
         (self.folder / "job/host_rank7.json").write_bytes((self.folder / "job/host9.json").read_bytes())
         done = self.simctl("trace", "ranks", "job")
         self.assertEqual((done.returncode, done.stderr), (3, "simctl: job/host_rank7.json: rank 0 is also in job/host9.json; give each rank's profile once\n"))
+        for archive in ("job.tar.gz", "job.zip"):
+            (self.folder / archive).write_bytes(b"x")
+            done = self.simctl("trace", "ranks", archive)
+            self.assertEqual((done.returncode, done.stderr), (3, f"simctl: {archive}: an archive; unpack it, and give its files or their folder\n"))
         (self.folder / "none").mkdir()
         done = self.simctl("trace", "ranks", "none")
         self.assertEqual((done.returncode, done.stderr), (3, "simctl: none: no profile in this folder; expected .json or .json.gz files\n"))

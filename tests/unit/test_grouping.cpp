@@ -147,6 +147,50 @@ TEST_SUITE("Do the invariants of the groupings hold on random traces?") {
     }
   }
 
+  TEST_CASE("with a tolerance: no grouping of fewer groups ends in time, and none of as many ends earlier") {
+    std::mt19937 random(5);
+    int compared = 0;
+    int fewer = 0;
+    while (compared < 100) {
+      const auto [profile, cost] = random_case(random, 9);
+      const std::size_t count = profile.gradients.size();
+      if (count > 10) continue;
+      ++compared;
+      CAPTURE(compared);
+      const double tolerance = std::uniform_real_distribution<>(0.0, 0.3)(random);
+      const auto iteration = [&profile = profile](double end) {
+        return profile.forward.value + std::max(profile.backward.value, end) + profile.update.value;
+      };
+      const double most = (1.0 + tolerance) * iteration(brute_force(profile, cost).value) * near_ties;
+      std::vector<double> earliest(count + 1, std::numeric_limits<double>::infinity());  // by number of groups
+      for (unsigned cuts = 0; cuts < 1U << (count - 1); ++cuts) {
+        Grouping grouping;
+        for (std::size_t i = 0; i < count; ++i) {
+          if (i == 0 || (cuts >> (i - 1) & 1U) != 0) grouping.push_back({i, i, {}});
+          grouping.back().last = i;
+          grouping.back().post_at = profile.gradients[i].ready;
+        }
+        earliest[grouping.size()] = std::min(earliest[grouping.size()], communication_end(grouping, profile, cost).value);
+      }
+      std::size_t least = 1;
+      while (iteration(earliest[least]) > most) ++least;
+      const Grouping found = MgWfbpOptimal{tolerance}(profile, cost);
+      CHECK(found.size() == least);
+      CHECK(communication_end(found, profile, cost).value == doctest::Approx(earliest[least]).epsilon(1e-8));
+      fewer += found.size() < group_mg_wfbp_optimal(profile, cost).size() ? 1 : 0;
+      CHECK(MgWfbpOptimal{}(profile, cost) == group_mg_wfbp_optimal(profile, cost));
+    }
+    CHECK(fewer > 20);
+  }
+
+  TEST_CASE("DDP_SET_LAST_BUCKET_CAP: buckets are filled from the last gradient, the last one up to the first one's size") {
+    const StepProfile profile = profile_of({1, 2, 3, 4, 5, 6}, {3, 3, 3, 3, 2, 1});
+    const Grouping expected = {{0, 0, Seconds(1)}, {1, 3, Seconds(4)}, {4, 5, Seconds(6)}};
+    CHECK(Fusion{Bytes(2), Bytes(7), true}(profile, {}) == expected);
+    CHECK(Fusion{Bytes(2), Bytes(7), false}(profile, {}) == Grouping{{0, 0, Seconds(1)}, {1, 3, Seconds(4)}, {4, 5, Seconds(6)}});
+    CHECK(Fusion{Bytes(1), Bytes(7), true}(profile, {}) == Grouping{{0, 1, Seconds(2)}, {2, 4, Seconds(5)}, {5, 5, Seconds(6)}});
+  }
+
   TEST_CASE("by measured times, too: merging pays within a step of the curve, and not across it") {
     std::mt19937 random(4);
     for (int i = 0; i < 100; ++i) {

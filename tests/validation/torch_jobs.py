@@ -3,7 +3,7 @@
 
 Layers sleep for the times of a trace; DistributedDataParallel and syncopate.torch.MergedGradients do the rest, with gloo. netprobe measures
 the network, `simctl cluster fit` makes a cluster of that, `simctl run` predicts. Needs root, for network namespaces of its own, and
-python3-torch. Writes torch.csv and torch.md."""
+python3-torch. Writes torch.csv, torch.md and torch.png."""
 import argparse
 import csv
 import datetime
@@ -29,7 +29,9 @@ MIB = 1 << 20
 BASE = "DDP 25 MB"
 # name, schedule of simctl, DDP's bucket_cap_mb or None for MergedGradients
 JOBS = [*((f"DDP {size} MB", {"name": "fusion", "bucket": size * MIB, "first_bucket": MIB}, size) for size in (25, 4, 1)),
-        ("mg-wfbp", {"name": "mg-wfbp"}, None), ("mg-wfbp-optimal", {"name": "mg-wfbp-optimal"}, None), ("one group", {"name": "sync-easgd"}, None)]
+        ("mg-wfbp", {"name": "mg-wfbp"}, None), ("mg-wfbp-optimal", {"name": "mg-wfbp-optimal"}, None),
+        ("mg-wfbp-optimal, 1%", {"name": "mg-wfbp-optimal", "tolerance": 0.01}, None), ("one group", {"name": "sync-easgd"}, None),
+        ("a group per tensor", {"name": "wfbp"}, None)]
 SITES = [rows.Site(nodes, mbps, delay, [], largest) for nodes, mbps, delay, largest in (
     (4, 1000, 0, "32MiB"), (4, 300, 0, "8MiB"), (2, 100, 0, "4MiB"), (4, 1000, 0.002, "32MiB"), (8, 100, 0, "4MiB"))]
 COLUMNS = ["network", "job", "groups", "compute_s", "predicted_s", "measured_s", "measured_least_s", "measured_most_s", "predicted_gain", "measured_gain",
@@ -132,6 +134,41 @@ def page(found, about):
                         "buckets as predicted"], lines)]) + "\n"
 
 
+def draw(found, out):
+    """A panel for each network; for each job the predicted gain over BASE above the measured one."""
+    import matplotlib
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    networks, jobs = (list(dict.fromkeys(row[key] for row in found if row["job"] != BASE)) for key in ("network", "job"))
+    figure, panels = pyplot.subplots(1, len(networks), figsize=(9, 0.5 + 0.42 * len(jobs)), sharey=True, squeeze=False)
+    most = max(max(row["predicted_gain"], row["measured_gain"]) for row in found)
+    for panel, name in zip(panels[0], networks):
+        rows_of = {row["job"]: row for row in found if row["network"] == name}
+        for offset, (key, colour) in enumerate((("predicted_gain", "#9ecae1"), ("measured_gain", "#08519c"))):
+            bars = panel.barh([place + 0.36 * offset for place, _ in enumerate(jobs)], [rows_of[job][key] if job in rows_of else 0 for job in jobs], 0.36, color=colour)
+            panel.bar_label(bars, fmt="%.2f", fontsize=6, padding=1)
+        panel.axvline(1, color="0.6", linewidth=0.8)
+        panel.set_title(name, fontsize=8)
+        panel.set_xlim(0, 1.25 * most)
+        panel.tick_params(labelsize=7)
+        panel.spines[["top", "right"]].set_visible(False)
+    panels[0][0].set_yticks([place + 0.18 for place, _ in enumerate(jobs)], jobs)
+    panels[0][0].invert_yaxis()
+    figure.legend(handles=[matplotlib.patches.Patch(color="#9ecae1", label="predicted"), matplotlib.patches.Patch(color="#08519c", label="measured")],
+                  loc="lower center", ncols=2, fontsize=7, frameon=False)
+    figure.supxlabel(f"times as fast as {BASE}", fontsize=7, x=0.85, y=0.02)
+    figure.tight_layout(rect=(0, 0.04, 1, 1))
+    figure.savefig(out, dpi=120)
+    pyplot.close(figure)
+
+
+def read(file):
+    """The rows of a torch.csv."""
+    with file.open() as text:
+        return [{key: float(value) if key.endswith(("_s", "_gain")) else value for key, value in row.items()} for row in csv.DictReader(text)]
+
+
 def write(out, found, about):
     text = io.StringIO()
     writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
@@ -141,6 +178,7 @@ def write(out, found, about):
         beside = out / f".{name}"
         beside.write_text(content)
         os.replace(beside, out / name)
+    draw(found, out / "torch.png")
 
 
 def main():
@@ -148,8 +186,11 @@ def main():
     parser.add_argument("build", type=pathlib.Path, help="folder with the programs")
     parser.add_argument("-o", dest="out", type=pathlib.Path, default=HERE, help="folder for torch.csv and torch.md [beside this script]")
     parser.add_argument("--networks", default="", help="only those whose name has this in it")
+    parser.add_argument("--draw", action="store_true", help="only draw torch.png from torch.csv")
     parser.add_argument("--seconds", type=float, default=5.0, help="about how long a repetition lasts; it has 2 to 10 steps [5]")
     options = parser.parse_args()
+    if options.draw:
+        return draw(read(options.out / "torch.csv"), options.out / "torch.png")
     sites = [site for site in SITES if options.networks in site.name]
     if not sites:
         parser.error(f'--networks "{options.networks}": none of {", ".join(site.name for site in SITES)} has that in its name')

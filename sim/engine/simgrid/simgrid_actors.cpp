@@ -8,8 +8,6 @@
 #include <simgrid/s4u.hpp>
 #include <string>
 
-#include <malloc.h>
-
 #include "engine/clock/actors.hpp"
 #include "engine/simgrid/simgrid_communications.hpp"
 
@@ -37,11 +35,9 @@ s4u::Engine& make_engine() {
 
 void make_room_for(int count) {
   // A stack and its guard page are two memory mappings. Linux allows a process 65,530 mappings (vm.max_map_count). Stacks without guard
-  // come from calloc. With one mapping per stack calloc need not clear the memory, and Linux merges adjacent mappings.
+  // come from calloc.
   constexpr int most_guarded_actors = 30'000;
   if (count <= most_guarded_actors) return;
-  mallopt(M_MMAP_THRESHOLD, 128 * 1024);
-  mallopt(M_MMAP_MAX, std::numeric_limits<int>::max());
   s4u::Engine::set_config("contexts/guard-size:0");
   s4u::Engine::set_config("contexts/stack-size:256");
 }
