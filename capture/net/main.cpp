@@ -121,7 +121,7 @@ void probe(Options& options) {
   measuring.longest = Seconds(options.longest);
   measuring.budget = Seconds(options.budget);
   if (peers->rank() == 0 && !options.quiet) {
-    measuring.progress = [](const std::string& what) { complain("netprobe: {}", what); };
+    measuring.progress = [](const std::string& what) { display(stderr, "netprobe: {}\n", what); };
   }
   const NetworkMeasurements found = measure_network(*peers, measuring);
   if (peers->rank() == 0) {

@@ -51,6 +51,8 @@ class Adviser {
 
   const std::map<std::string, std::size_t>& simulated() const { return runs_.simulated(); }  ///< by fidelity
   std::vector<std::string> notes() const;
+  /// What of the inputs is estimated, with the notes that say so.
+  const Estimates& estimates() const { return runs_.estimates(); }
   const std::vector<std::string>& left_out() const { return runs_.left_out(); }
 
   /// The candidate as a scenario. Paths are relative to `folder`, or absolute if a symbolic link leads to it.

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
+
 #include "base/errors.hpp"
 #include "base/indexed.hpp"
 #include "base/interruption.hpp"
@@ -121,9 +123,10 @@ void CandidateRuns::simulate(std::vector<Candidate>& candidates, std::vector<std
 /// Fills in what the scenario says about the candidate.
 void CandidateRuns::learn(Candidate& candidate, const Scenario& scenario) {
   for (const Trace* trace : scenario.traces()) {
-    if (!trace->provenance.synthetic() || is_synthetic_) continue;
-    is_synthetic_ = true;
+    if (!trace->provenance.synthetic() || !estimates_.traces.empty()) continue;
+    estimates_.traces.insert(std::filesystem::path(trace->file).stem().string());
     notes_.push_back(fmt::format("the trace of {} is SYNTHETIC, not measured", trace->model));
+    estimates_.notes.insert(notes_.back());
   }
   candidate.is_sgd = scenario.schedule.trains_as_sgd(scenario.cluster.workers());
   candidate.samples_factor = criteria_->samples_factor(candidate.origin, candidate.is_sgd);

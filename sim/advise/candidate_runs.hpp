@@ -9,6 +9,7 @@
 
 #include "advise/candidate.hpp"
 #include "advise/criteria.hpp"
+#include "output/results.hpp"
 #include "run/point.hpp"
 #include "scenario/read.hpp"
 
@@ -44,6 +45,8 @@ class CandidateRuns {
   const RunOptions& options() const { return options_; }
   const std::map<std::string, std::size_t>& simulated() const { return simulated_; }  ///< by fidelity
   const std::vector<std::string>& notes() const { return notes_; }
+  /// A synthetic trace, and the note that says so.
+  const Estimates& estimates() const { return estimates_; }
   const std::vector<std::string>& left_out() const { return left_out_; }
 
  private:
@@ -56,7 +59,7 @@ class CandidateRuns {
   const Criteria* criteria_;
   RunOptions options_;
   Library library_;
-  bool is_synthetic_ = false;  ///< the trace is synthetic
+  Estimates estimates_;
   std::map<std::string, std::size_t> simulated_;
   std::vector<std::string> notes_;
   std::vector<std::string> left_out_;

@@ -22,6 +22,25 @@ void print_bytes(std::FILE* stream, std::string_view text) {
   if (is_lost && stream == stdout && reason_of_loss == 0) reason_of_loss = errno;
 }
 
+/// Whether a stream is a terminal that shows colours, and the user wants them (https://no-color.org).
+bool has_colors(int descriptor) {
+  const auto value = [](const char* variable) {
+    const char* const text = std::getenv(variable);
+    return std::string_view(text == nullptr ? "" : text);
+  };
+  return isatty(descriptor) == 1 && value("NO_COLOR").empty() && !value("TERM").empty() && value("TERM") != "dumb";
+}
+
+/// The message with its beginning, "program:" or "program: warning:", in red or yellow. A note has no program's name.
+std::string with_colored_begin(const std::string& message) {
+  constexpr std::string_view warning = ": warning:";
+  const std::size_t end = message.find(':');
+  if (end == std::string::npos || message.starts_with("note:")) return message;
+  const bool is_warning = std::string_view(message).substr(end).starts_with(warning);
+  const std::size_t size = is_warning ? end + warning.size() : end + 1;
+  return fmt::format("\x1b[{}m{}\x1b[0m{}", is_warning ? 33 : 31, message.substr(0, size), message.substr(size));
+}
+
 }  // namespace
 
 std::optional<std::size_t> terminal_width(int descriptor) {
@@ -42,7 +61,8 @@ void print_text(std::FILE* stream, std::string_view text) { print_bytes(stream, 
 
 void print_line_of_error(std::string_view message) {
   constexpr std::size_t most = 4000;
-  print_bytes(stderr, printable(shortened(message, most)) + '\n');
+  const std::string text = printable(shortened(message, most));
+  print_bytes(stderr, (has_colors(STDERR_FILENO) ? with_colored_begin(text) : text) + '\n');
 }
 
 void finish_stdout() {

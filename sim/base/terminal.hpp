@@ -20,7 +20,8 @@ void print_data(std::string_view text);
 /// Prints text for people: escaped by `printable`, newlines kept.
 void print_text(std::FILE* stream, std::string_view text);
 
-/// Prints the message on stderr in one line, escaped by `printable`, and shortened to 4000 bytes.
+/// Prints the message on stderr in one line, escaped by `printable`, and shortened to 4000 bytes. On a terminal, the program's name before
+/// an error is red, before a warning yellow, unless NO_COLOR is set or TERM is unset or dumb.
 void print_line_of_error(std::string_view message);
 
 /// fmt::format, then print_text; without a stream on stdout.

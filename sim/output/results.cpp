@@ -73,6 +73,19 @@ std::string note_rates(const Scenario& scenario) {
          "Research Clusters\", 2024)";
 }
 
+/// For links whose bandwidth nobody measured.
+std::set<std::string> note_nominal(const Cluster& cluster) {
+  std::set<std::string> found;
+  const auto note = [&](const std::optional<LinkKind>& kind, double efficiency, const char* link) {
+    if (!kind || cluster.is_fitted() || efficiency != kind->median) return;
+    found.insert(fmt::format(R"(the {} of {} is nominal: {}; sweep /cluster/{}/efficiency over ["low", "median", "high"] for the range)",
+                             link, cluster.name, describe(*kind), link));
+  };
+  if (cluster.nodes > 1) note(cluster.link_kind, cluster.link_efficiency, "link");
+  if (cluster.gpus_per_node > 1) note(cluster.intra_kind, cluster.intra_efficiency, "intra_node");
+  return found;
+}
+
 void note_inputs(const Scenario& scenario, std::set<std::string>& found) {
   found.insert(scenario.schedule.note);
   if (scenario.schedule.note_on) found.insert(scenario.schedule.note_on(step_profile(*scenario.trace, scenario.granularity)));
@@ -94,13 +107,7 @@ void note_inputs(const Scenario& scenario, std::set<std::string>& found) {
   } else if (cluster.latency_cv > 0.0) {
     found.insert(fmt::format("latency_cv of {} does not matter to {}, which has no all-reduces", cluster.name, scenario.schedule.name));
   }
-  const auto note_kind = [&](const std::optional<LinkKind>& kind, double efficiency, const char* link) {
-    if (!kind || cluster.is_fitted() || efficiency != kind->median) return;
-    found.insert(fmt::format(R"(the {} of {} is nominal: {}; sweep /cluster/{}/efficiency over ["low", "median", "high"] for the range)",
-                             link, cluster.name, describe(*kind), link));
-  };
-  if (cluster.nodes > 1) note_kind(cluster.link_kind, cluster.link_efficiency, "link");
-  if (cluster.gpus_per_node > 1) note_kind(cluster.intra_kind, cluster.intra_efficiency, "intra_node");
+  found.merge(note_nominal(cluster));
   found.insert(note_equal_clients(scenario));
   found.insert(note_rates(scenario));
   if (cluster.link.bandwidth < slowest_plausible) {
@@ -188,6 +195,21 @@ std::string results_csv(const Results& results) {
     line(cells);
   }
   return text;
+}
+
+Estimates estimates_of(const Study& study) {
+  Estimates found;
+  for (const Point& point : study.points) {
+    for (const Scenario* training : point.scenario.trainings()) {
+      for (const Trace* trace : training->traces()) {
+        if (trace->provenance.synthetic()) found.traces.insert(std::filesystem::path(trace->file).stem().string());
+      }
+      std::set<std::string> notes = note_nominal(training->cluster);
+      if (!notes.empty()) found.clusters.insert(training->cluster.name);
+      found.notes.merge(notes);
+    }
+  }
+  return found;
 }
 
 std::vector<std::string> notes(const Study& study, const std::vector<Row>& rows) {

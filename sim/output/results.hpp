@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,14 @@ std::string results_csv(const Results& results);
 
 /// results.json: the same with nesting, plus the scenario, versions, seed and the traces' provenance. Byte-identical likewise.
 Json results_json(const Results& results, const Study& study);
+
+/// The inputs of a study that are estimated, not measured.
+struct Estimates {
+  std::set<std::string> traces{};    ///< names of the files of synthetic ones
+  std::set<std::string> clusters{};  ///< names of those with nominal links
+  std::set<std::string> notes{};     ///< those of `notes` that say so of the links
+};
+Estimates estimates_of(const Study& study);
 
 /// The sentences that every report of these results must show with its figures.
 std::vector<std::string> notes(const Study& study, const std::vector<Row>& rows);

@@ -13,6 +13,7 @@
 #include "base/table.hpp"
 #include "base/terminal.hpp"
 #include "base/text.hpp"
+#include "simctl/caveats.hpp"
 #include "simctl/commands.hpp"
 #include "simctl/limits.hpp"
 
@@ -133,7 +134,11 @@ class Report {
       print_table(best, false);
     }
     print_staler();
-    for (const std::string& note : adviser_.notes()) display("note: {}\n", note);
+    const bool is_brief = stdout_width().has_value();
+    for (const std::string& note : adviser_.notes()) {
+      if (!is_brief || !adviser_.estimates().notes.contains(note)) display("note: {}\n", note);
+    }
+    if (is_brief) display("{}", caveat_of_today(adviser_.estimates()));
     print_left_out();
     print_command();
     print_page();

@@ -44,6 +44,9 @@ struct CalibrateOptions {
   SettingOptions settings;
   int jobs = 0;
   LimitOptions limits;
+  std::string format = "text";
+
+  bool as_json() const { return format == "json"; }
 };
 
 /// A number above 0.
@@ -113,8 +116,19 @@ class Calibration {
     } else {
       scaled_ = simulate_sizes(sizes, scaled_settings());
     }
+    const std::optional<std::string> scenario = options_.out.empty() ? std::nullopt : std::optional(calibrated_scenario());
+    // What -o - would print is a key of the JSON.
+    const bool writes = scenario && !(options_.as_json() && options_.out == "-");
+    if (options_.as_json()) {
+      if (writes) write_output(options_.out, *scenario);
+      print_data(pretty(calibration_json(sizes, scenario)));
+      return ExitCode::done;
+    }
     print(sizes);
-    if (!options_.out.empty()) write();
+    if (writes) {
+      write_output(options_.out, *scenario);
+      display("{}: the calibrated scenario; run it: {}\n", options_.out, command_line({own_command(), "run", options_.out}));
+    }
     return ExitCode::done;
   }
 
@@ -250,53 +264,109 @@ class Calibration {
     return middle(fits_, alike_, others_.empty() ? runs_.rbegin()->first : *std::max_element(others_.begin(), others_.end()));
   }
 
-  void print(const std::vector<int>& sizes) const {
-    if (factor_) {
-      display("one GPU: {} per iteration, {} by the trace, so /trace_factor is {}\n", format_seconds(iteration_of(1, measured_.at(1))),
-              format_seconds(compute()), rounded(*factor_ * scenario_->trace_factor, 4));
-    }
-    std::vector<Cells> table = {{"GPUs", "measured", "scenario", "calibrated", "range"}};
+  /// Samples per second of all GPUs on so many of them.
+  struct Prediction {
+    int gpus = 0;
+    std::optional<double> measured{};
+    double scenario = 0.0;
+    double calibrated = 0.0;
+    std::optional<std::pair<double, double>> range{};  ///< of the causes that cannot be told apart
+  };
+
+  std::vector<Prediction> predictions(const std::vector<int>& sizes) const {
+    std::vector<Prediction> found;
     for (const int gpus : sizes) {
-      const auto rate = [&](Seconds iteration) { return rounded(throughput(gpus, iteration), 4); };
+      const auto rate = [&](Seconds iteration) { return throughput(gpus, iteration); };
       const auto measured = runs_.find(gpus);
-      const Seconds now = fits_.empty() ? scaled_.at(gpus) : chosen().iterations.at(gpus);
-      std::string range;
+      Prediction one = {.gpus = gpus,
+                        .scenario = rate(before_.at(gpus)),
+                        .calibrated = rate(fits_.empty() ? scaled_.at(gpus) : chosen().iterations.at(gpus))};
+      if (measured != runs_.end()) one.measured = rate(measured->second);
       if (alike_ > 1) {
         const auto less = [&](const Fitted& a, const Fitted& b) { return a.iterations.at(gpus) < b.iterations.at(gpus); };
         const auto [first, last] = std::minmax_element(fits_.begin(), fits_.begin() + static_cast<std::ptrdiff_t>(alike_), less);
-        range = fmt::format("{} to {}", rate(last->iterations.at(gpus)), rate(first->iterations.at(gpus)));
+        one.range = {rate(last->iterations.at(gpus)), rate(first->iterations.at(gpus))};
       }
-      table.push_back(
-          {fmt::format("{}", gpus), measured == runs_.end() ? "" : rate(measured->second), rate(before_.at(gpus)), rate(now), range});
+      found.push_back(one);
     }
-    display("\nsamples per second of all GPUs\n{}", format_table(table));
-    if (fits_.empty()) {
-      display("\nA run on several GPUs would show what else the scenario lacks.\n");
-      return;
-    }
-    print_causes();
+    return found;
   }
 
-  void print_causes() const {
-    std::vector<Cells> table = {{"cause", "key", "value", "off by"}};
-    for (const Fitted& fit : fits_)
-      table.push_back({std::string(fit.cause.name), fit.cause.pointer, fit.cause.value(fit.amount).dump(), percent(fit.off)});
-    display("\n{}\n", format_table(table));
+  /// What one GPU's run says. Empty without one.
+  std::string sentence_of_factor() const {
+    if (!factor_) return "";
+    return fmt::format("one GPU: {} per iteration, {} by the trace, so /trace_factor is {}",
+                       format_seconds(iteration_of(1, measured_.at(1))), format_seconds(compute()),
+                       rounded(*factor_ * scenario_->trace_factor, 4));
+  }
+
+  /// What the causes say.
+  std::vector<std::string> sentences() const {
+    if (fits_.empty()) return {"A run on several GPUs would show what else the scenario lacks."};
+    std::vector<std::string> found;
     constexpr double poor = 0.05;
     if (fits_.front().off > poor) {
-      display("The runs contradict each other as far as one cause explains them: the best leaves {}.\n", percent(fits_.front().off));
+      found.push_back(
+          fmt::format("The runs contradict each other as far as one cause explains them: the best leaves {}.", percent(fits_.front().off)));
     }
-    display(
-        "Chosen: {}.{}\n", chosen().cause.name,
-        alike_ == 1
-            ? ""
-            : fmt::format(
-                  " The runs do not tell the first {} apart; the range is that of all of them. A run on more GPUs would tell them apart.",
-                  alike_));
+    found.push_back(fmt::format("Chosen: {}.", chosen().cause.name));
+    if (alike_ > 1) {
+      found.back() += fmt::format(
+          " The runs do not tell the first {} apart; the range is that of all of them. A run on more GPUs would tell them apart.", alike_);
+    }
+    return found;
+  }
+
+  void print(const std::vector<int>& sizes) const {
+    if (factor_) display("{}\n", sentence_of_factor());
+    std::vector<Cells> table = {{"GPUs", "measured", "scenario", "calibrated", "range"}};
+    const auto shown = [](double rate) { return rounded(rate, 4); };
+    for (const Prediction& one : predictions(sizes)) {
+      table.push_back({fmt::format("{}", one.gpus), one.measured ? shown(*one.measured) : "", shown(one.scenario), shown(one.calibrated),
+                       one.range ? fmt::format("{} to {}", shown(one.range->first), shown(one.range->second)) : ""});
+    }
+    display("\nsamples per second of all GPUs\n{}\n", format_table(table));
+    if (!fits_.empty()) {
+      table = {{"cause", "key", "value", "off by"}};
+      for (const Fitted& fit : fits_)
+        table.push_back({std::string(fit.cause.name), fit.cause.pointer, fit.cause.value(fit.amount).dump(), percent(fit.off)});
+      display("{}\n", format_table(table));
+    }
+    for (const std::string& sentence : sentences()) display("{}\n", sentence);
+  }
+
+  Json calibration_json(const std::vector<int>& sizes, const std::optional<std::string>& scenario) const {
+    Json json = {{"format", "calibrate/1"},      {"scenario", options_.scenario}, {"one_gpu", nullptr},
+                 {"predictions", Json::array()}, {"causes", Json::array()},       {"chosen", nullptr},
+                 {"notes", sentences()},         {"calibrated", nullptr}};
+    if (factor_) {
+      json["one_gpu"] = {{"measured_s", iteration_of(1, measured_.at(1)).value},
+                         {"trace_s", compute().value},
+                         {"trace_factor", *factor_ * scenario_->trace_factor}};
+      json["notes"].insert(json["notes"].begin(), sentence_of_factor());
+    }
+    for (const Prediction& one : predictions(sizes)) {
+      json["predictions"].push_back({{"gpus", one.gpus},
+                                     {"measured", one.measured ? Json(*one.measured) : Json()},
+                                     {"scenario", one.scenario},
+                                     {"calibrated", one.calibrated},
+                                     {"low", one.range ? Json(one.range->first) : Json()},
+                                     {"high", one.range ? Json(one.range->second) : Json()}});
+    }
+    for (std::size_t i = 0; i < fits_.size(); ++i) {
+      json["causes"].push_back({{"cause", fits_[i].cause.name},
+                                {"key", fits_[i].cause.pointer},
+                                {"value", fits_[i].cause.value(fits_[i].amount)},
+                                {"off", fits_[i].off},
+                                {"as_good", i < alike_}});
+    }
+    if (!fits_.empty()) json["chosen"] = chosen().cause.name;
+    if (scenario) json["calibrated"] = options_.out == "-" ? parse_json(*scenario, "-") : Json(options_.out);
+    return json;
   }
 
   /// The scenario with what was found. Names of files stay valid from the new place.
-  void write() const {
+  std::string calibrated_scenario() const {
     std::vector<Setting> settings = scaled_settings();
     if (!fits_.empty()) settings = with_cause(settings, chosen().cause, chosen().amount);
     Json json = read_study(options_.scenario, settings).document;
@@ -318,9 +388,9 @@ class Calibration {
     if (json.contains("/workers/traces"_json_pointer)) {
       for (Json& own : json["workers"]["traces"]) rename_file(own["trace"], FileKind::trace);
     }
-    require_valid(pretty(json));
-    write_output(options_.out, pretty(json));
-    display("{}: the calibrated scenario; run it: {}\n", options_.out, command_line({own_command(), "run", options_.out}));
+    std::string text = pretty(json);
+    require_valid(text);
+    return text;
   }
 
   /// Names a file as seen from the folder of the new scenario.
@@ -384,6 +454,7 @@ void add_calibrate_command(CLI::App& app, ExitCode& code) {
   command->add_option("-j,--jobs", options->jobs, "points that run at the same time (default: one per core)")->check(CLI::Range(1, 1024));
   add_setting_options(*command, options->settings);
   add_limit_options(*command, options->limits, "a point");
+  add_json_option(*command, options->format);
   command->footer("Example: simctl calibrate quickstart --schedule fusion --measured 1:800,8:4700 --sizes 16,32");
   command->callback([options, &code] { code = Calibration(*options).calibrate(); });
 }

@@ -127,7 +127,7 @@ void add_check_command(CLI::App& app) {
       app.add_subcommand("check", "Validate a scenario and everything that it names, and estimate what a run takes, without simulating it");
   command->add_option("SCENARIO", options->scenario, "scenario/1 file, or a name that \"simctl list scenarios\" shows")->required();
   add_setting_options(*command, options->settings);
-  command->add_option("--format", options->format, "text, or json for other programs")->check(CLI::IsMember({"text", "json"}));
+  add_json_option(*command, options->format);
   command->footer("Example: simctl check scalability");
   command->callback([options] {
     const Study study = read_study(options->scenario, read_settings(options->settings, options->scenario));

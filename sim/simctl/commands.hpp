@@ -26,8 +26,17 @@ void add_trace_command(CLI::App& app);
 void add_cluster_command(CLI::App& app);
 void add_completion_command(CLI::App& app);  ///< also adds the hidden subcommand that shells call
 
-/// Prints a schedule with its parameters. Returns whether there is one of that name.
-bool print_schedule(const std::string& name);
+/// Adds --format text|json. Json is for other programs: a format of ours, and nothing else on stdout.
+CLI::Option* add_json_option(CLI::App& command, std::string& format);
+
+struct ScheduleRow;
+
+/// Null if no schedule has that name.
+const ScheduleRow* find_schedule(const std::string& name);
+/// Prints a schedule with its parameters.
+void print_schedule(const ScheduleRow& schedule);
+/// The same as show/1.
+Json schedule_json(const ScheduleRow& schedule);
 
 /// Functions of `show` for clusters and schedules.
 struct ClusterView {
@@ -35,7 +44,10 @@ struct ClusterView {
   void (*draw)(const Document& document);   ///< as a graph for Graphviz
   /// Its network as a SimGrid platform, into that file; the cluster that uses it, on stdout.
   void (*write_platform)(const Document& document, const std::string& file);
-  bool (*print_schedule)(const std::string& name);
+  Json (*json)(const Document& document);  ///< what `print` prints, as show/1
+  const ScheduleRow* (*find_schedule)(const std::string& name);
+  void (*print_schedule)(const ScheduleRow& schedule);
+  Json (*schedule_json)(const ScheduleRow& schedule);  ///< what `print_schedule` prints, as show/1
 };
 const ClusterView& cluster_view();
 

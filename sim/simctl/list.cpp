@@ -39,13 +39,16 @@ std::string markdown_table(const std::vector<Texts>& rows) {
   return text;
 }
 
-const fs::path schedules_page = "sim/schedule/README.md";
+std::string page_of_schedules() {
+  const fs::path page = "sim/schedule/README.md";
+  return shown(find_file(page).value_or(page)).string();
+}
 
 void print_schedules() {
   std::vector<Texts> names = {{"schedule", "meaning"}};
   for (const ScheduleRow& row : schedules()) names.push_back({std::string(row.name), std::string(row.meaning)});
   display("{}\none of them with its parameters: simctl list schedules dts; what each does, exactly: {}\n", format_table(names),
-          shown(find_file(schedules_page).value_or(schedules_page)).string());
+          page_of_schedules());
 }
 
 /// The tables of the schedules' page.
@@ -210,25 +213,39 @@ void print_traces() {
 
 }  // namespace
 
-bool print_schedule(const std::string& name) {
+const ScheduleRow* find_schedule(const std::string& name) {
   const auto& all = schedules();
   const auto row = std::find_if(all.begin(), all.end(), [&name](const ScheduleRow& one) { return one.name == name; });
-  if (row == all.end()) return false;
-  display("schedule {}: {}\n", row->name, row->meaning);
-  if (!row->paper.empty()) display("paper: {}\n", row->paper);
-  display("what it does, exactly: {}\n", shown(find_file(schedules_page).value_or(schedules_page)).string());
-  if (row->parameters.empty()) {
-    display("it has no parameters\n");
-    return true;
-  }
+  return row == all.end() ? nullptr : &*row;
+}
+
+void print_schedule(const ScheduleRow& schedule) {
+  display("schedule {}: {}\n", schedule.name, schedule.meaning);
+  if (!schedule.paper.empty()) display("paper: {}\n", schedule.paper);
+  display("what it does, exactly: {}\n", page_of_schedules());
+  if (schedule.parameters.empty()) return display("it has no parameters\n");
   std::vector<Texts> table = {{"parameter", "values", "default", "meaning"}};
-  for (const ParameterInfo& one : row->parameters) {
+  for (const ParameterInfo& one : schedule.parameters) {
     const bool is_required = one.default_value.empty();
     table.push_back(
         {one.name, describe_values(one), is_required ? fmt::format("none; paper: {}", one.paper_value) : one.default_value, one.meaning});
   }
   display("\n{}", format_table(table));
-  return true;
+}
+
+Json schedule_json(const ScheduleRow& schedule) {
+  Json json = {{"format", "show/1"},          {"kind", "schedule"},      {"name", schedule.name},
+               {"meaning", schedule.meaning}, {"paper", schedule.paper}, {"page", page_of_schedules()}};
+  Json& parameters = json["parameters"] = Json::array();
+  for (const ParameterInfo& one : schedule.parameters) {
+    const bool is_required = one.default_value.empty();
+    parameters.push_back({{"name", one.name},
+                          {"values", describe_values(one)},
+                          {"default", is_required ? Json() : Json(one.default_value)},
+                          {"paper", is_required ? Json(one.paper_value) : Json()},
+                          {"meaning", one.meaning}});
+  }
+  return json;
 }
 
 void add_list_command(CLI::App& app) {
@@ -250,7 +267,7 @@ void add_list_command(CLI::App& app) {
     if (!schedule->empty()) {
       if (*what != "schedules")
         throw UsageError(fmt::format("{} {}: a name goes with schedules; \"simctl show NAME\" shows a file", *what, *schedule));
-      if (print_schedule(*schedule)) return;
+      if (const ScheduleRow* row = find_schedule(*schedule)) return print_schedule(*row);
       std::vector<std::string> names;
       for (const ScheduleRow& row : schedules()) names.emplace_back(row.name);
       throw UsageError(fmt::format("no schedule is called \"{}\"{}", *schedule, did_you_mean(*schedule, names)));

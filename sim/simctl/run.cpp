@@ -108,6 +108,7 @@ class StudyRun {
     print(end);
     for (const auto& [point, error] : results_.failed) complain("simctl: {}: point {}: {}", study_.file, point, error);
     for (const std::string& error : missing_) complain("simctl: {}: {}", study_.file, error);
+    warn_of_empty_timelines();
     if (end == End::cut_short) {
       complain("simctl: interrupted: {} of {} points finished{}", shared_->in_shard() - shared_->waiting().size(), shared_->in_shard(),
                !shared_->folder() || write_error_ ? "" : fmt::format("; they are in {}, where --resume goes on", options_.folder));
@@ -122,6 +123,19 @@ class StudyRun {
   }
 
  private:
+  /// How many iterations a window that chooses its length has is known only now; check_view has looked at the others.
+  void warn_of_empty_timelines() const {
+    if (!view_.iterations) return;
+    for (const Row& row : results_.rows) {
+      if (!timeline_points_[place(row.point)] || !simulated_[place(row.point)] || view_.iterations->first < row.measured_iterations)
+        continue;
+      complain(
+          "simctl: warning: {}: point {} measures iterations 0 to {}; its timeline has none of --iterations {}; choose others, or set "
+          "/iterations/measured",
+          study_.file, row.point, row.measured_iterations - 1, options_.timelines.iterations);
+    }
+  }
+
   enum class End {
     whole,      ///< every point of the study has ended, in this run or another
     part,       ///< every point of this run's shard has ended

@@ -11,6 +11,10 @@
 
 namespace syncopate {
 
+CLI::Option* add_json_option(CLI::App& command, std::string& format) {
+  return command.add_option("--format", format, "text, or json for other programs")->check(CLI::IsMember({"text", "json"}));
+}
+
 int run_simctl(int argc, char** argv, const std::function<void(CLI::App& app, ExitCode& code)>& add_commands) {
   begin_program();
   ExitCode code = ExitCode::done;

@@ -35,6 +35,7 @@ struct SolveOptions {
   SettingOptions settings;
   int jobs = 0;
   LimitOptions limits;
+  std::string format = "text";
 };
 
 /// A column of results against a number: "efficiency >= 0.9".
@@ -114,7 +115,11 @@ class Solver {
 
   ExitCode solve() {
     search();
-    print();
+    if (options_.format == "json") {
+      print_data(pretty(solution_json()));
+    } else {
+      print();
+    }
     for (const Search& search : searches_) {
       if (!search.error.empty()) complain("simctl: {}: {}", options_.scenario, search.error);
     }
@@ -216,6 +221,46 @@ class Solver {
     display("\nrun it at that value: {}\n", command_line(command));
   }
 
+  Json answer_json(const Search& search) const {
+    using enum ThresholdSearch::Result;
+    Json json = {{"sweep", Json::object()}, {"holds", "failed"}, {"at", nullptr},           {"value", nullptr},
+                 {"ends", nullptr},         {"error", nullptr},  {"changes_after", nullptr}};
+    for (const auto& [pointer, value] : search.sweep) json["sweep"][pointer] = value;
+    if (!search.error.empty()) {
+      json["error"] = search.error;
+      return json;
+    }
+    json["ends"] = {search.values.at(range_.first()), search.values.at(range_.last())};
+    const ThresholdSearch::Result result = search.threshold.result();
+    json["holds"] = result == everywhere ? "everywhere"
+                    : result == nowhere  ? "nowhere"
+                    : result == from     ? "from"
+                    : result == until    ? "up to"
+                                         : "comes and goes";
+    if (search.has_threshold()) {
+      json["at"] = range_.value(search.threshold.threshold());
+      json["value"] = search.values.at(search.threshold.threshold());
+    }
+    if (result == several) {
+      json["changes_after"] = Json::array();
+      for (const std::int64_t step : search.threshold.changes()) json["changes_after"].push_back(range_.value(step));
+    }
+    return json;
+  }
+
+  Json solution_json() const {
+    Json json = {{"format", "solve/1"},
+                 {"scenario", options_.scenario},
+                 {"for", options_.pointer},
+                 {"until", options_.condition},
+                 {"column", condition_.column()},
+                 {"from", range_.value(range_.first())},
+                 {"to", range_.value(range_.last())},
+                 {"points", Json::array()}};
+    for (const Search& search : searches_) json["points"].push_back(answer_json(search));
+    return json;
+  }
+
   const SolveOptions& options_;
   Condition condition_;
   ValueRange range_;
@@ -239,6 +284,7 @@ void add_solve_command(CLI::App& app, ExitCode& code) {
   command->add_option("-j,--jobs", options->jobs, "points that run at the same time (default: one per core)")->check(CLI::Range(1, 1024));
   add_setting_options(*command, options->settings);
   add_limit_options(*command, options->limits, "a point");
+  add_json_option(*command, options->format);
   command->footer("Example: simctl solve quickstart --for /cluster/link/bandwidth --from 1Gbps --to 100Gbps --until 'efficiency >= 0.9'");
   command->callback([options, &code] { code = Solver(*options).solve(); });
 }

@@ -17,6 +17,7 @@
 #include "output/answer.hpp"
 #include "output/row_names.hpp"
 #include "output/standing.hpp"
+#include "simctl/caveats.hpp"
 
 namespace syncopate {
 
@@ -277,14 +278,18 @@ const Point& chosen_point(const Study& study, const std::string& scenario, const
 
 namespace {
 
+/// At a terminal, what is estimated is said once a day.
+bool is_brief() { return stdout_width().has_value(); }
+
 /// A line about a trace. Empty if the trace has been seen before.
 std::string describe_trace(const Trace& trace, std::set<const Trace*>& seen) {
   if (!seen.insert(&trace).second) return "";
+  const bool is_loud = trace.provenance.synthetic() && !is_brief();
   std::string text = fmt::format("trace {}: {}, batch {}, {}{}{}\n", trace.file, trace.model, trace.batch,
                                  trace.device.empty() ? "unknown device" : trace.device,
                                  trace.factor == 1.0 ? "" : fmt::format(", times x {}", rounded(trace.factor, 4)),
-                                 trace.provenance.synthetic() ? "; SYNTHETIC, not measured" : fmt::format(" ({})", trace.provenance.kind));
-  if (trace.provenance.synthetic() && !trace.provenance.note.empty()) text += fmt::format("  {}\n", trace.provenance.note);
+                                 is_loud ? "; SYNTHETIC, not measured" : fmt::format(" ({})", trace.provenance.kind));
+  if (is_loud && !trace.provenance.note.empty()) text += fmt::format("  {}\n", trace.provenance.note);
   return text;
 }
 
@@ -299,6 +304,7 @@ std::string describe_study(const Study& study) {
     }
   }
   for (const Setting& setting : study.settings) text += fmt::format("set {} = {}\n", printable(setting.pointer), excerpt(setting.value));
+  if (is_brief()) text += caveat_of_today(estimates_of(study));
   return text;
 }
 
@@ -336,7 +342,10 @@ std::string summarise(const std::vector<Row>& rows, const Study& study) {
 void print_study(const Results& results, const Study& study) {
   display("{}\n{}", describe_study(study), summarise(results.rows, study));
   for (const std::string& sentence : answer(results.rows, study)) display("{}\n", sentence);
-  for (const std::string& note : notes(study, results.rows)) display("note: {}\n", printable(note));
+  const std::set<std::string> said = is_brief() ? estimates_of(study).notes : std::set<std::string>();
+  for (const std::string& note : notes(study, results.rows)) {
+    if (!said.contains(note)) display("note: {}\n", printable(note));
+  }
 }
 
 void print_where(const std::string& folder) {

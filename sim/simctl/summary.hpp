@@ -17,7 +17,8 @@ std::string swept_values(const Point& point, const char* separator);
 /// lists the points.
 const Point& chosen_point(const Study& study, const std::string& scenario, const char* option, const std::optional<std::string>& number);
 
-/// A few lines about the study: the scenario, its traces (synthetic ones are marked), values changed by --set.
+/// A few lines about the study: the scenario, its traces, values changed by --set. Synthetic traces are marked; at a terminal, a line that
+/// comes once a day (caveat_of_today) says what is estimated.
 std::string describe_study(const Study& study);
 
 /// The finished rows of `study` for people:
@@ -27,7 +28,7 @@ std::string describe_study(const Study& study);
 ///   key). The fastest schedule or collective of a line is marked *.
 std::string summarise(const std::vector<Row>& rows, const Study& study);
 
-/// Prints the description, the summary, the conclusions and the notes.
+/// Prints the description, the summary, the conclusions and the notes; at a terminal without those that caveat_of_today stands for.
 void print_study(const Results& results, const Study& study);
 
 /// Prints where the results are, and the command that makes a page of them.

@@ -12,6 +12,7 @@
 #include "import/parameter_sizes.hpp"
 #include "import/processes.hpp"
 #include "import/ranks.hpp"
+#include "simctl/checked_output.hpp"
 #include "simctl/commands.hpp"
 #include "simctl/rank_table.hpp"
 #include "trace/step_profile.hpp"
@@ -31,6 +32,7 @@ struct ImportOptions {
   std::string workers;
   std::string each;
   std::string out;
+  bool force = false;
 };
 
 /// "resnet50" of "runs/resnet50.pt.trace.json.gz".
@@ -118,9 +120,15 @@ void print_summary(const Imported& imported, const std::string& out) {
   }
 }
 
-std::vector<std::string> words_of(const ImportOptions& options) {
+/// The words of a command that imports these files, without options.
+std::vector<std::string> words_of_sources(const ImportOptions& options) {
   std::vector<std::string> words = {"simctl", "trace", "import"};
   words.insert(words.end(), options.profiles.begin(), options.profiles.end());
+  return words;
+}
+
+std::vector<std::string> words_of(const ImportOptions& options) {
+  std::vector<std::string> words = words_of_sources(options);
   if (!options.model.empty()) words.insert(words.end(), {"--model", options.model});
   if (options.batch > 0) words.insert(words.end(), {"--batch", std::to_string(options.batch)});
   if (!options.sizes.empty()) words.insert(words.end(), {"--sizes", options.sizes});
@@ -130,6 +138,32 @@ std::vector<std::string> words_of(const ImportOptions& options) {
   if (!options.workers.empty()) words.insert(words.end(), {"--workers", options.workers});
   if (!options.each.empty()) words.insert(words.end(), {"--each", options.each});
   return words;
+}
+
+/// Whether the file is a trace that was imported from the same files, perhaps with other options.
+bool is_earlier_import(const std::filesystem::path& file, const ImportOptions& options) {
+  try {
+    const Provenance provenance = read_trace(Document::read(file)).provenance;
+    const std::string same = command_line(words_of_sources(options));
+    return provenance.kind == "imported" && (provenance.command == same || provenance.command.starts_with(same + " --"));
+  } catch (const InputError&) {
+    return false;
+  }
+}
+
+/// Throws UsageError where an output would replace a file that is no earlier import of the same profiles. Devices and pipes are no such
+/// files.
+void require_replaceable(const ImportOptions& options) {
+  std::error_code ignored;
+  const auto is_file = [&ignored](const std::string& name) { return name != "-" && std::filesystem::is_regular_file(name, ignored); };
+  if (options.force) return;
+  const bool is_again = is_file(options.out) && is_earlier_import(options.out, options);
+  if (is_file(options.out) && !is_again) {
+    throw UsageError(
+        fmt::format("-o {}: there is such a file, and it is no import of {}; choose another name, or overwrite it with --force",
+                    options.out, fmt::join(options.profiles, " ")));
+  }
+  if (!options.workers.empty() && is_file(options.workers) && !is_again) require_new("--workers ", options.workers, options.force);
 }
 
 ImportSettings settings_of(const ImportOptions& options, const std::vector<Parameter>& sizes) {
@@ -231,7 +265,8 @@ void add_trace_import_command(CLI::App& app) {
   command->add_option("--workers", options->workers,
                       "write what the ranks of a job tell as a scenario's \"workers\": who is slow, and the jitter");
   command->add_option("--each", options->each, "folder for a trace of each rank, which --workers then names instead of factors");
-  command->add_option("-o", options->out, "trace/1 file to write")->required();
+  command->add_option("-o", options->out, "trace/1 file to write; an earlier import of the same profiles is replaced")->required();
+  command->add_flag("--force", options->force, "overwrite any other file, too");
   command->footer("Example: simctl trace import traces/profiles/generated.pt.trace.json -o results/generated.json");
   command->callback([options] {
     std::vector<std::string> inputs = options->profiles;
@@ -245,6 +280,7 @@ void add_trace_import_command(CLI::App& app) {
         throw UsageError(fmt::format("--workers {}: is the file of -o, too; name another one", options->workers));
       }
     }
+    require_replaceable(*options);
     std::vector<Parameter> sizes;
     if (!options->sizes.empty()) sizes = read_parameter_sizes(options->sizes);
     std::error_code ignored;

@@ -2,9 +2,12 @@
 
 import itertools
 import math
+import os
+import re
+import subprocess
 import unittest
 
-from pages import Pages, labelled
+from pages import ROOT, Pages, labelled
 
 from syncopate.common import style
 from syncopate.common.wording import of_two, plain, quantity, ratio
@@ -14,6 +17,8 @@ from syncopate.web import theme
 import samples
 from matplotlib.colors import to_rgb
 from test_figures import oklab
+
+SIMCTL = os.environ.get("SIMCTL", str(ROOT / "build" / "simctl"))
 
 
 class Looks(Pages):
@@ -27,6 +32,35 @@ class Looks(Pages):
         for time, hue in itertools.product([one["color"] for one in page_data.PHASES.values() if one["name"] != "critical path"] +
                                            [color for _, color in style.PARTS.values()] + list(page_data.CLASSES.values()), style.HUES):
             self.assertGreater(math.dist(oklab(time), oklab(hue)), 0.05, f"{time} {hue}")
+
+    def test_what_is_no_schedule_has_no_schedules_colour(self):
+        """What the advice compares, and what pages mark."""
+        css = "".join((ROOT / f"analysis/syncopate/web/templates/{name}.css").read_text() for name in ("page", "interactive"))
+        marks = [style.QUIET, style.REFERENCE, style.INK, *re.findall(r"--(?:fault|quiet|edge): (#\w{6})", css)]
+        self.assertGreater(len(marks), 7)
+        for mark, hue in itertools.product(marks, [color for color in style.HUES if color not in (style.BLACK, style.GREY)]):
+            self.assertGreater(math.dist(oklab(mark), oklab(hue)), 0.05, f"{mark} {hue}")
+        for rule in (".warning", ".gain", ".change .faster", ".change .slower"):
+            body = re.search(rf"^ *{re.escape(rule)} {{([^}}]*)}}", css, re.M)[1]
+            self.assertNotRegex(body, r"#\w{6}|--accent")
+
+    def test_every_schedule_of_simctl_has_a_colour_of_its_own(self):
+        listed = subprocess.run([SIMCTL, "list", "schedules"], capture_output=True, text=True, check=True).stdout.split("\n\n")[0].splitlines()[2:]
+        names = {line.split()[0] for line in listed if line.split("  ")[0]}
+        self.assertEqual(set(style.SCHEDULES), names)
+        self.assertEqual(len({row[0] for row in style.SCHEDULES.values()}), len(style.SCHEDULES))
+
+    def test_a_schedule_keeps_its_hue_alone_and_beside_others(self):
+        def looks(*names):
+            rows = [samples.row(place, {"/schedule": {"name": name.split()[0], **({"delay": int(name.split("=")[1])} if "=" in name else {})}}, "10gbe", name.split()[0], 8,
+                                0.01 * (place + 1)) for place, name in enumerate(names)]
+            return labelled(samples.write(self.tmp / "out", rows))[2]
+
+        delays = [f"dts delay={delay}" for delay in (1, 2, 4)]
+        beside = looks("wfbp", *delays, "s-sgd")
+        self.assertEqual(looks(*delays), {name: beside[name] for name in delays})
+        for name in ("wfbp", "groups", "new-sgd"):
+            self.assertEqual(looks(name)[name], looks("s-sgd", name, "fusion")[name])
 
     def test_every_marker_has_a_path(self):
         self.assertEqual(set(theme.PATHS), set(style.MARKERS))

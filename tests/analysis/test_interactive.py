@@ -89,6 +89,97 @@ class Charts(Browser):
         for above, below in itertools.pairwise(grids):
             self.assertLess(height - above["bottom"], below["top"])
 
+    SPEEDS, DELAYS = ("100Gbps", "1Gbps", "25Gbps"), ("5us", "50us")
+
+    def facets(self, keys=("/cluster/link/bandwidth", "/cluster/link/latency"), schedules=("wfbp", "s-sgd"), leave=lambda *cell: False, **how):
+        """A sweep of two keys, nodes and schedules; its rows."""
+        cells = [cell for cell in itertools.product(self.SPEEDS, self.DELAYS, (4, 8), schedules) if not leave(*cell)]
+        rows = [samples.row(place, {keys[0]: speed, keys[1]: delay, "/cluster/nodes": size, "/schedule/name": schedule}, "x", schedule, size, 0.001 * (place + 1))
+                for place, (speed, delay, size, schedule) in enumerate(cells)]
+        self.open(samples.write(self.tmp / "out", rows), **how)
+        return rows
+
+    def panels(self):
+        """{title: {series: data}}."""
+        option = self.option("scaling-chart")
+        return {title["text"]: {one["name"]: one["data"] for one in option["series"] if one["type"] == "line" and one["yAxisIndex"] == place}
+                for place, title in enumerate(option["title"])}
+
+    def test_a_third_key_makes_small_multiples(self):
+        """A panel for each of its values by size; all other keys are chosen, and both are in the address."""
+        rows = self.facets()
+        self.assertEqual(self.choices("scaling-facet"), ["nothing", "bandwidth", "latency"])
+        self.assertEqual(len(self.choices("scaling-setting")), 7)
+        first = self.script("return location.hash")
+        self.choose("scaling-facet", "bandwidth")
+        self.assertEqual(self.choices("scaling-setting"), ["latency=5us", "latency=50us"])
+        for delay in self.DELAYS[::-1]:
+            self.choose("scaling-setting", f"latency={delay}")
+            expected = {f"bandwidth={speed}": {name: [[row["nodes"], row["iteration_s"]] for row in rows if list(row["sweep"].values())[:2] == [speed, delay] and row["schedule"] == name]
+                                               for name in ("wfbp", "s-sgd")} for speed in ("1Gbps", "25Gbps", "100Gbps")}
+            self.assertEqual(self.panels(), expected)
+            self.assertEqual(list(self.panels()), list(expected))
+            axes = self.option("scaling-chart")
+            self.assertEqual(len({(one["min"], one["max"]) for one in axes["yAxis"]}), 1)
+        self.choose("scaling-facet", "latency")
+        self.choose("scaling-setting", "bandwidth=25Gbps")
+        self.assertEqual(self.script("return location.hash"), "#panels=latency&on=bandwidth%3D25Gbps")
+        kept = self.panels()
+        self.assertEqual(list(kept), ["latency=5us", "latency=50us"])
+        address = self.driver.current_url
+        self.show(self.tmp / "report.html")
+        self.driver.get(address)
+        self.await_frame()
+        self.assertEqual(self.panels(), kept)
+        for broken in ("#panels=nonsense", "#panels=bandwidth&on=nonsense", "#panels=&on=%"):
+            self.script("location.hash = arguments[0]", broken)
+            self.await_frame()
+            self.assertTrue(self.option("scaling-chart")["series"])
+        for name in ("bandwidth", "nothing"):
+            self.choose("scaling-facet", name)
+        self.assertEqual(self.script("return location.hash"), first)
+
+    def test_along_another_key_the_nodes_may_be_spread(self):
+        rows = self.facets()
+        self.choose("scaling-axis", "bandwidth")
+        self.assertEqual(self.choices("scaling-facet"), ["nothing", "nodes", "latency"])
+        self.choose("scaling-facet", "nodes")
+        self.choose("scaling-setting", "latency=50us")
+        shown = self.panels()
+        self.assertEqual(list(shown), ["4 nodes", "8 nodes"])
+        speeds = {"1Gbps": 1e9, "25Gbps": 25e9, "100Gbps": 1e11}
+        self.assertEqual(shown["8 nodes"]["wfbp"], [[speeds[speed], row["iteration_s"]] for speed in speeds for row in rows
+                                                   if list(row["sweep"].values()) == [speed, "50us", 8, "wfbp"]])
+
+    def test_of_one_schedule_the_swept_keys_are_spread_and_the_others_are_lines(self):
+        self.facets(schedules=("wfbp",))
+        self.assertEqual(self.choices("scaling-facet"), ["nothing", "bandwidth", "latency"])
+        self.choose("scaling-facet", "latency")
+        self.assertFalse(self.find("#scaling-setting").is_displayed())
+        self.assertEqual({len(lines) for lines in self.panels().values()}, {3})
+
+    def test_a_value_without_points_has_no_panel_and_one_key_alone_needs_no_choice(self):
+        self.facets(leave=lambda speed, delay, size, schedule: (speed, delay) == ("1Gbps", "50us") or (speed, delay, size) == ("25Gbps", "50us", 8))
+        self.choose("scaling-facet", "bandwidth")
+        self.choose("scaling-setting", "latency=50us")
+        self.assertEqual(list(self.panels()), ["bandwidth=25Gbps", "bandwidth=100Gbps"])
+        self.sweep()
+        self.assertFalse(self.find("#scaling-facet").is_displayed())
+
+    def test_many_panels_stand_in_rows_that_fit(self):
+        rows = [samples.row(place, {"/x": x, "/y": y, "/cluster/nodes": size, "/schedule/name": schedule}, "x", schedule, size, 0.001 * (place + 1))
+                for place, (x, y, size, schedule) in enumerate(itertools.product(range(7), range(2), (4, 8), ("wfbp", "s-sgd")))]
+        out = samples.write(self.tmp / "out", rows)
+        for width, columns in ((1400, 4), (420, 1)):
+            self.open(out, width=width)
+            self.choose("scaling-facet", "x")
+            grids = self.option("scaling-chart")["grid"]
+            self.assertEqual((len(grids), len({round(grid["left"]) for grid in grids})), (7, columns))
+            height = self.script("return syncopate.charts['scaling-chart'].chart.getHeight()")
+            for above, below in zip(grids, grids[columns:]):
+                self.assertLess(height - above["bottom"], below["top"])
+            self.assert_fits(width)
+
     def test_axes_are_linear_or_logarithmic(self):
         self.sweep()
         kinds = lambda: [self.option("scaling-chart")[axis][0]["type"] for axis in ("xAxis", "yAxis")]

@@ -184,9 +184,18 @@ class WhatIsAnswered(Case):
         for row, (schedule, holds, value, column) in zip(found.table.to_dict("records"), expected):
             self.assertEqual((row["/schedule/name"], row["holds"]), (schedule, holds))
             if holds == "from":
-                self.assertEqual((row["/cluster/link/bandwidth"], row["efficiency"]), (value, float(column)))
+                self.assertEqual((row["/cluster/link/bandwidth"], float(f"{row['efficiency']:.4g}")), (value, float(column)))
             else:
                 self.assertTrue(pandas.isna(row["efficiency"]))
+
+    def test_solve_of_what_comes_and_goes_has_the_answer_in_its_error(self):
+        workers = {"jitter": {"distribution": "lognormal", "cv": 0.5}}
+        middle = sy.run("quickstart", schedule="wfbp", workers=workers, set={"/seed": list(range(1, 7))}).table["iteration_s"].median()
+        with self.assertRaises(sy.SimulationError) as raised:
+            sy.solve("quickstart", schedule="wfbp", workers=workers, for_="/seed", from_=1, to=40, until=f"iteration_s < {middle}")
+        (row,) = raised.exception.result.table.to_dict("records")
+        self.assertEqual(row["holds"], "comes and goes")
+        self.assertTrue(pandas.isna(row["iteration_s"]))
 
     def test_calibrate_finds_the_factor_and_its_scenario_runs(self):
         found = sy.calibrate("quickstart", schedule="fusion", measured={1: 800, 8: 4400}, sizes=[16, 32])
@@ -212,6 +221,10 @@ class WhatIsAnswered(Case):
         self.assertEqual(cluster, json.loads((self.tmp / "c.json").read_text()))
         trace = sy.import_trace("traces/profiles/generated.pt.trace.json", output=self.tmp / "t.json")
         self.assertEqual(trace, json.loads((self.tmp / "t.json").read_text()))
+        (self.tmp / "t.json").write_text("mine")
+        with self.assertRaisesRegex(sy.UsageError, "it is no import of .*overwrite it with --force"):
+            sy.import_trace("traces/profiles/generated.pt.trace.json", output=self.tmp / "t.json")
+        self.assertEqual(sy.import_trace("traces/profiles/generated.pt.trace.json", output=self.tmp / "t.json", force=True), trace)
         self.assertEqual(sy.run(trace=trace, cluster=cluster, schedule="wfbp").table["model"][0], trace["model"]["name"])
         self.assertIn("a ring of links with 6 us", cluster.text)
 

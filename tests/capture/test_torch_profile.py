@@ -102,7 +102,7 @@ class Finish(Case):
         self.finish((ROOT / "traces/profiles/generated.pt.trace.json").read_text(encoding="utf-8"), "keyed.pt.trace.json.gz")
         traces = []
         for profile in [ROOT / "traces/profiles/generated.pt.trace.json", "keyed.pt.trace.json.gz"]:
-            done = self.simctl("trace", "import", profile, "-o", "trace.json")
+            done = self.simctl("trace", "import", profile, "-o", "trace.json", "--force")
             self.assertEqual(done.returncode, 0, done.stderr)
             traces.append(json.loads((self.folder / "trace.json").read_text(encoding="utf-8")))
         for key in ["layers", "gradients", "iteration", "update_s"]:

@@ -12,14 +12,16 @@ import termios
 import threading
 import unittest
 
-from support import SIMCTL, Case, cluster, scenario
+from support import ROOT, SIMCTL, Case, cluster, scenario, trace
 
 ENDLESS = 1_000_000
 UNEQUAL = {"jitter": {"distribution": "lognormal", "cv": 0.1}}
 
 
-def on_terminal(*arguments, cwd, columns=120, streams=("stderr",)):
-    """(exit code, what the terminal showed) of simctl with these streams on a terminal of so many columns, the others in pipes."""
+def on_terminal(*arguments, cwd, columns=120, streams=("stderr",), environment=None):
+    """(exit code, what the terminal showed) of simctl with these streams on a terminal of so many columns, the others in pipes. Without an
+    `environment`, no folder remembers what has been told."""
+    environment = {"XDG_CACHE_HOME": "/dev/null"} if environment is None else environment
     controller, terminal = pty.openpty()
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     shown = []
@@ -32,7 +34,8 @@ def on_terminal(*arguments, cwd, columns=120, streams=("stderr",)):
     reader = threading.Thread(target=read)
     reader.start()
     ends = {name: terminal if name in streams else subprocess.DEVNULL for name in ("stdout", "stderr")}
-    done = subprocess.run([SIMCTL, *map(str, arguments)], cwd=cwd, timeout=600, check=False, **ends)
+    done = subprocess.run([SIMCTL, *map(str, arguments)], cwd=cwd, timeout=600, check=False,
+                          env={**os.environ, **environment}, **ends)
     os.close(terminal)
     reader.join()
     os.close(controller)
@@ -140,6 +143,117 @@ class Tables(Case):
         self.write("grid.json", scenario(sweep={"/cluster/link/bandwidth": ["10Mbps", "100Gbps"], "/schedule/name": ["wfbp", "s-sgd"]}))
         table = self.simctl("run", "grid.json").stdout.split("iteration time")[1].split("efficiency")[0]
         self.assertEqual(set(re.findall(r"\d (\w?s)\b", table)), {"ms"})
+
+
+class Colours(Case):
+    PLAIN = "simctl: nowhere: no such file"
+
+    def shown(self, *words, **environment):
+        return on_terminal(*words, cwd=self.folder, columns=300, environment={"TERM": "xterm", "NO_COLOR": "", **environment})[1]
+
+    def test_only_the_beginning_of_errors_and_warnings_on_a_terminal_is_coloured(self):
+        self.assertRegex(self.shown("show", "nowhere"), r"\A\x1b\[31msimctl:\x1b\[0m nowhere: no such file[^\x1b]*\r\n\Z")
+        self.write("scenario.json", scenario())
+        code, text = on_terminal("run", "scenario.json", cwd=self.folder, streams=("stdout",), environment={"TERM": "xterm", "NO_COLOR": ""})
+        self.assertEqual((code, "\x1b" in text), (0, False))
+        note = self.shown("run", "quickstart", "--format", "csv")
+        self.assertIn("note: ", note)
+        self.assertNotIn("\x1b[3", note)
+        profile = ROOT / "traces/profiles/generated.pt.trace.json"
+        self.assertRegex(self.shown("trace", "import", profile, "-o", "out.json", "--batch", "5"), r"\x1b\[33msimctl: warning:\x1b\[0m the batch is set to 5")
+
+    def test_no_colour_where_nobody_wants_it(self):
+        for changes in ({"NO_COLOR": "1"}, {"NO_COLOR": "0"}, {"TERM": "dumb"}, {"TERM": ""}):
+            text = self.shown("show", "nowhere", **changes)
+            self.assertIn(self.PLAIN, text, changes)
+            self.assertNotIn("\x1b", text, changes)
+        self.assertTrue(self.simctl("show", "nowhere").stderr.startswith(self.PLAIN))
+
+    def test_names_in_messages_colour_nothing(self):
+        self.assertEqual(self.shown("show", "\x1b[32mx").count("\x1b"), 2)
+
+
+class Caveats(Case):
+    LINE = 'note: estimated, not measured: times of trace; "simctl show NAME" says how; told once a day\n'
+
+    def setUp(self):
+        super().setUp()
+        self.cache = {"XDG_CACHE_HOME": str(self.folder / "cache")}
+        self.write("scenario.json", scenario())
+
+    def shown(self, *words, **environment):
+        code, text = on_terminal(*words, cwd=self.folder, columns=200, streams=("stdout",), environment={**self.cache, **environment})
+        self.assertEqual(code, 0, text)
+        return text.replace("\r\n", "\n")
+
+    def told(self):
+        return self.folder / "cache/syncopate/told"
+
+    def test_a_terminal_says_it_once_a_day(self):
+        self.assertIn(self.LINE, self.shown("run", "scenario.json"))
+        for words in (("run", "scenario.json"), ("explain", "scenario.json")):
+            text = self.shown(*words)
+            self.assertNotIn("estimated", text)
+            self.assertNotIn("SYNTHETIC", text)
+            self.assertIn("(synthetic)", text)
+        day, *names = self.told().read_text().splitlines()
+        self.assertEqual(names, ["trace trace"])
+        self.told().write_text("2020-01-01\ntrace trace\n")
+        self.assertIn(self.LINE, self.shown("explain", "scenario.json"))
+        self.assertEqual(self.told().read_text().splitlines(), [day, "trace trace"])
+
+    def test_an_advice_says_it_likewise(self):
+        self.write("advice.json", {"format": "advice/1", "trace": "trace.json", "clusters": [{"cluster": "cluster.json", "nodes": [2, 4]}], "schedules": ["wfbp", "s-sgd"],
+                                   "target": {"samples": 1000}})
+        self.write("cluster.json", cluster())
+        self.assertIn(self.LINE, self.shown("advise", "advice.json"))
+        text = self.shown("advise", "advice.json", "-o", "found")
+        self.assertFalse("estimated" in text or "SYNTHETIC" in text)
+        self.assertIn("the trace of three is SYNTHETIC, not measured", json.loads((self.folder / "found/advice.json").read_text())["notes"])
+        self.assertIn("note: the trace of three is SYNTHETIC, not measured\n", self.simctl("advise", "advice.json").stdout)
+
+    def test_what_has_not_been_told_today_is(self):
+        self.shown("run", "scenario.json")
+        text = self.shown("run", "quickstart", "--cluster", "dgx-h100", "--nodes", "2", "--schedule", "wfbp")
+        self.assertIn('not measured: bandwidth of dgx-h100; "simctl', text)
+        self.assertNotIn("is nominal", text)
+        self.assertNotIn("estimated", self.shown("run", "scenario.json"))
+        self.assertNotIn("estimated", self.shown("run", "quickstart", "--cluster", "25gbe", "--set", "/cluster/link/efficiency=0.5", "--schedule", "wfbp"))
+
+    def test_a_pipe_and_files_keep_the_full_words(self):
+        content = scenario(cluster="dgx-h100", schedule={"name": "wfbp"})
+        (self.folder / "trace.json").write_text(json.dumps({**trace(), "provenance": {"kind": "synthetic", "source": "x", "note": "a long remark"}}))
+        self.write("scenario.json", content)
+        self.shown("run", "scenario.json")
+        self.shown("run", "scenario.json", "-o", "out")
+        notes = json.loads((self.folder / "out/results.json").read_text())["notes"]
+        self.assertEqual(sum("is nominal: half of" in note for note in notes), 2)
+        for _ in range(2):
+            text = self.simctl("run", "scenario.json").stdout
+            self.assertIn("; SYNTHETIC, not measured\n  a long remark\n", text)
+            self.assertEqual(text.count("is nominal: half of"), 2)
+            self.assertNotIn("told once a day", text)
+        self.assertIn("provenance: SYNTHETIC, x; a long remark", self.shown("show", "trace.json"))
+
+    def test_without_a_folder_that_can_be_written_it_is_said_each_time(self):
+        for name, text in (("file", "x"), ("broken/syncopate/told", b"\xff\x00" * 100000), ("folder/syncopate/told/x", "x")):
+            (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (self.folder / name).write_bytes(text if isinstance(text, bytes) else text.encode())
+        for changes in ({"XDG_CACHE_HOME": "/dev/null"}, {"XDG_CACHE_HOME": str(self.folder / "file")}, {"XDG_CACHE_HOME": str(self.folder / "folder")},
+                        {"XDG_CACHE_HOME": "relative", "HOME": ""}, {"XDG_CACHE_HOME": "", "HOME": "/dev/null"}):
+            for _ in range(2):
+                self.assertIn(self.LINE, self.shown("run", "scenario.json", **changes), changes)
+        self.assertFalse((self.folder / "relative").exists())
+        broken = {"XDG_CACHE_HOME": str(self.folder / "broken")}
+        self.assertIn(self.LINE, self.shown("run", "scenario.json", **broken))
+        self.assertNotIn(self.LINE, self.shown("run", "scenario.json", **broken))
+        home = {"XDG_CACHE_HOME": "", "HOME": str(self.folder / "home")}
+        self.shown("run", "scenario.json", **home)
+        self.assertTrue((self.folder / "home/.cache/syncopate/told").exists())
+        os.mkfifo(self.folder / "pipe")
+        (self.folder / "home/.cache/syncopate/told").unlink()
+        (self.folder / "home/.cache/syncopate/told").symlink_to(self.folder / "pipe")
+        self.assertIn(self.LINE, self.shown("run", "scenario.json", **home))
 
 
 class MaxTime(Case):

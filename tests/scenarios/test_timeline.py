@@ -135,6 +135,27 @@ class Timeline(Case):
         timeline = self.timeline(scenario(schedule={"name": "ps-sgd", "servers": 2}, sweep={}))
         self.assertFalse([e for e in timeline["traceEvents"] if "slack_us" in e.get("args", {})], "of servers nothing is known")
 
+    def test_iterations_beyond_a_window_that_chose_its_length_are_warned_of(self):
+        """Of a fixed window they are refused beforehand."""
+        content = scenario(workers={"jitter": {"distribution": "lognormal", "cv": 0.05}}, iterations={"warmup": 1}, sweep={"/cluster/nodes": [2, 4]})
+        self.write("scenario.json", content)
+        run = lambda *words: self.simctl("run", "scenario.json", "-o", "out", "--force", *words)
+        self.assertEqual(run("--timeline", "0", "--iterations", "2").stderr, "")
+        measured = {row["point"]: int(row["measured_iterations"]) for row in self.rows()}
+        first = measured["0"]
+        for words, points in (((f"{first}-{first}",), ["0"]), ((f"{first + 5}-{first + 9}",), ["0"]), ((f"{first - 1}-{first + 9}",), []), ((str(10 * first),), [])):
+            done = run("--timeline", "0", "--iterations", *words)
+            self.assertEqual((done.returncode, done.stderr), (0, "".join(
+                f"simctl: warning: scenario.json: point {point} measures iterations 0 to {measured[point] - 1}; its timeline has none of --iterations {words[0]}; choose others, or "
+                "set /iterations/measured\n" for point in points)))
+            timeline = json.loads((self.folder / "out/timeline-0.json").read_text())
+            self.assertEqual([not self.slices(timeline, COMPUTE, worker, "step") for worker in range(2)], [bool(points)] * 2, words)
+        far = max(measured.values())
+        self.assertEqual(run("--timeline", "--iterations", f"{far}-{far}").stderr.count("warning"), 2)
+        self.assertEqual(self.simctl("run", "scenario.json", "-o", "out", "--resume", "--timeline", "--iterations", f"{far}-{far}").stderr, "")
+        done = run("--set", "/iterations/measured=3", "--timeline", "0", "--iterations", "3-4")
+        self.assertEqual((done.returncode, done.stderr), (2, "simctl: --iterations: iteration 3 is the first one that is wanted, and point 0 measures 0 to 2\n"))
+
     def test_points_are_chosen_and_at_most_eight_workers_shown(self):
         content = scenario(workers={"jitter": {"distribution": "uniform", "cv": 0.1}}, sweep={"/cluster/nodes": [2, 12, 4]})
         timeline = self.timeline(content, "0-1", point=1)

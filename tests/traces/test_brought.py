@@ -707,6 +707,16 @@ class Ranks(Brought):
             self.assertEqual((done.returncode, done.stdout), (2, ""))
         self.assertEqual((self.folder / "job/host9.json").read_bytes(), before)
 
+    def test_workers_are_replaced_together_with_their_trace(self):
+        self.job()
+        (self.folder / "w.json").write_text("{}")
+        done = self.simctl("trace", "import", "job", "-o", "out.json", "--workers", "w.json")
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (2, "", "simctl: --workers w.json: there is such a file; choose another name, or overwrite it with --force\n"))
+        self.assertEqual((self.folder / "w.json").read_text(), "{}")
+        for words in (("--force",), ()):
+            self.assertEqual(self.simctl("trace", "import", "job", "-o", "out.json", "--workers", "w.json", *words).returncode, 0)
+            self.assertNotEqual((self.folder / "w.json").read_text(), "{}")
+
     def test_one_rank_is_chosen(self):
         self.job(slow=lambda step: 1.2)
         self.run_import("job", "--rank", 2)

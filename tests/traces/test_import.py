@@ -32,8 +32,8 @@ class ImportCase(Case):
         return json.loads((self.folder / name).read_text())
 
     def import_profile(self, name, *arguments):
-        """Imports `name` into out.json; the trace."""
-        done = self.simctl("trace", "import", name, "-o", "out.json", *arguments)
+        """Imports `name` into out.json, whatever is there; the trace."""
+        done = self.simctl("trace", "import", name, "-o", "out.json", "--force", *arguments)
         self.assertEqual(done.returncode, 0, done.stderr)
         shown = self.simctl("show", "out.json")
         self.assertEqual((shown.returncode, shown.stderr), (0, ""))
@@ -213,6 +213,38 @@ class Generated(ImportCase):
         self.assertEqual((done.returncode, done.stderr), (0, "simctl: warning: the batch is set to 5, but the first operator's input shows 8\n"))
         self.assertEqual(self.trace()["model"], {"name": "my net", "batch": 5, "dtype": "fp32"})
         self.assertEqual(self.trace()["provenance"]["command"], "simctl trace import mine.json --model 'my net' --batch 5")
+
+    def test_only_an_earlier_import_of_the_same_profile_is_replaced(self):
+        for name in ("mine.json", "your own.json", "mine.json.gz"):
+            Profile().write(self.folder / name)
+        imported = lambda name, *words: self.simctl("trace", "import", name, "-o", "out.json", *words)
+        refused = lambda name: (2, "", f"simctl: -o out.json: there is such a file, and it is no import of {name}; choose another name, or overwrite it with --force\n")
+        outcome = lambda done: (done.returncode, done.stdout, done.stderr)
+        for name in ("mine.json", "your own.json"):
+            self.assertEqual(imported(name, "--batch", 8).returncode, 0)
+            for words in ((), ("--batch", 8, "--model", "x"), ("--device-time",), ()):
+                self.assertEqual(imported(name, *words).returncode, 0)
+            before = (self.folder / "out.json").read_bytes()
+            for other in ({"mine.json", "your own.json", "mine.json.gz"} - {name}):
+                self.assertEqual(outcome(imported(other)), refused(other))
+            self.assertEqual((self.folder / "out.json").read_bytes(), before)
+            (self.folder / "out.json").unlink()
+        self.assertEqual(imported("mine.json").returncode, 0)
+        trace = self.trace()
+        for changes in ({"provenance": {**trace["provenance"], "kind": "measured"}}, {"provenance": {**trace["provenance"], "command": "simctl trace import mine.jsonx"}},
+                        {"provenance": {**trace["provenance"], "command": "simctl trace import mine.json and.json"}}, {"provenance": {"kind": "imported", "source": "x"}},
+                        {"format": "scenario/1"}):
+            text = json.dumps({**trace, **changes})
+            (self.folder / "out.json").write_text(text)
+            self.assertEqual(outcome(imported("mine.json")), refused("mine.json"), changes)
+            self.assertEqual((self.folder / "out.json").read_text(), text)
+        for text in (b"", b"{", b"notes of mine", b"\xff\xfe", b"[" * 100000):
+            (self.folder / "out.json").write_bytes(text)
+            self.assertEqual(outcome(imported("mine.json")), refused("mine.json"), text[:9])
+        self.assertEqual(imported("mine.json", "--force").returncode, 0)
+        self.assertEqual(self.trace(), trace)
+        self.assertEqual(self.simctl("trace", "import", "mine.json", "-o", "/dev/null").returncode, 0)
+        self.assertEqual(imported("mine.json", "--workers", "/dev/null").returncode, 0)
 
     def test_few_steps_and_no_optimizer_are_warned_of(self):
         table = [({"steps": 2}, "simctl: warning: out.json of 2 steps; record at least 5 for medians that mean something\n"),

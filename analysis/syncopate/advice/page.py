@@ -44,9 +44,9 @@ def drawing(result):
         def scatter(some, **how):
             axes.scatter([one["hours"] for one in some], [one[upwards] for one in some], **how)
 
-        for comparable, color, name in ((False, style.WAITING, "other schedules"), (True, style.BLUE, "compared")):
+        for comparable, color, name in ((False, style.WAITING, "other schedules"), (True, style.QUIET, "compared")):
             scatter([one for one in candidates if one["is_comparable"] == comparable], s=14, color=color, linewidths=0, label=name)
-        scatter([one for one in candidates if one["on_front"] and one["is_comparable"]], s=60, facecolors="none", edgecolors=style.VERMILLION, label="best")
+        scatter([one for one in candidates if one["on_front"] and one["is_comparable"]], s=60, facecolors="none", edgecolors=style.INK, label="best")
         axes.set(xscale="log", yscale="log", xlabel="hours", ylabel=upwards)
         for axis in (axes.xaxis, axes.yaxis):
             axis.set_major_formatter(FuncFormatter(lambda value, _: plain(value, 3)))

@@ -83,7 +83,7 @@ def groups(candidates):
     compared = {True: "compared", False: "others"}
     found = [group("schedule", [one["schedule"]["name"] for one in candidates]), group("cluster", [one["cluster"] for one in candidates]),
              group("what is compared", [compared[one["is_comparable"]] for one in candidates],
-                   {"compared": (style.BLUE, "o"), "others": (style.ORANGE, "^")})]
+                   {"compared": (style.QUIET, "o"), "others": (style.REFERENCE, "^")})]
     return [one for place, one in enumerate(found) if place == 0 or len(one["series"]) > 1]
 
 

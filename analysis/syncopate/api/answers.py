@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Sequence
 
-from syncopate.common.errors import InputError
 from syncopate.common.wording import duration, plain
 
 if TYPE_CHECKING:
@@ -26,6 +25,15 @@ def preformatted(text: str) -> str:
     return f"{OPENING}<pre>{escaped(text)}</pre></div>"
 
 
+def as_text(table: pandas.DataFrame) -> str:
+    return table.to_string(index=False, na_rep="", float_format=lambda value: plain(value, 4))
+
+
+def cell_of(value: Any) -> Any:
+    """A swept value in a table: names, numbers, else JSON."""
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, (dict, list)) else value
+
+
 def as_html(table: pandas.DataFrame, rows: int) -> str:
     """The first rows of a table; every name stays text."""
     return table.head(rows).to_html(index=False, escape=True, border=0, na_rep="", float_format=lambda value: plain(value, 4))
@@ -43,25 +51,10 @@ def located_from(folder: Path, value: Any) -> Any:
 
 
 class Answer:
-    """What a command said.
-
-    `text` is what the program printed, `tables` the tables in it as DataFrames of texts and numbers, `table` the first of them.
-    """
+    """What a command said: `text` for people. A notebook shows it."""
 
     def __init__(self, text: str) -> None:
         self.text = text.strip("\n")
-
-    @property
-    def tables(self) -> list[pandas.DataFrame]:
-        return tables_of(self.text)
-
-    @property
-    def table(self) -> pandas.DataFrame:
-        """The first table. Raises InputError where the text has none."""
-        found = self.tables
-        if not found:
-            raise InputError("the program printed no table; see .text")
-        return found[0]
 
     def __repr__(self) -> str:
         return self.text
@@ -71,23 +64,22 @@ class Answer:
 
 
 class Solution(Answer):
-    """What `simctl solve` found.
+    """What `simctl solve` found: `data` is solve/1.
 
-    `table` has a row for each point: the swept keys; `holds`: everywhere, nowhere, from, up to; the key's value from or up to which the condition
-    holds, as a scenario writes it; and the column's value there. The last two are empty where it holds everywhere or nowhere.
+    `table` has a row for each point: the swept keys; `holds`: everywhere, nowhere, from, up to, comes and goes, failed; the key's value from or up to
+    which the condition holds, as a scenario writes it; and the column's value there. The last two are empty in all other rows.
     """
+
+    def __init__(self, data: dict[str, Any]) -> None:
+        self.data = data
+        super().__init__(f"{data['until']}, of {data['for']} from {data['from']} to {data['to']}:\n\n{as_text(self.table)}")
 
     @property
     def table(self) -> pandas.DataFrame:
         import pandas
-        found = super().table
-        pointer, column = found.columns[-2:]
-        parts = found[pointer].astype(str).str.extract("^(?:(from|up to) )?(.*)$")
-        at = parts[0].notna()
-        found.insert(len(found.columns) - 2, "holds", parts[0].where(at, parts[1]))
-        found[pointer] = parts[1].where(at)
-        found[column] = pandas.to_numeric(found[column].where(at), errors="coerce")
-        return found
+        rows = [{**{key: cell_of(value) for key, value in point["sweep"].items()}, "holds": point["holds"], self.data["for"]: point["at"],
+                 self.data["column"]: point["value"]} for point in self.data["points"]]
+        return pandas.DataFrame(rows).astype({self.data["column"]: float})
 
 
 class Made(dict):
@@ -114,11 +106,26 @@ class Made(dict):
 
 
 class Calibration(Answer):
-    """What `simctl calibrate` found: `tables` are predictions by number of GPUs, and causes; `scenario` is what run() takes, a dict or a path."""
+    """What `simctl calibrate` found: `data` is calibrate/1.
 
-    def __init__(self, text: str, scenario: dict[str, Any] | str) -> None:
-        super().__init__(text)
-        self.scenario = scenario
+    `table` has samples per second by number of GPUs: measured, by the scenario as it is, calibrated, and the range from low to high of all causes that
+    the runs do not tell apart. `tables` is that and the causes. `scenario` is what run() takes: the calibrated scenario as a dict, or its path.
+    """
+
+    def __init__(self, data: dict[str, Any]) -> None:
+        self.data, self.scenario = data, data["calibrated"]
+        shown = [as_text(table) for table in self.tables if len(table)]
+        super().__init__("\n\n".join(["samples per second of all GPUs\n" + shown[0], *shown[1:], "\n".join(data["notes"])]))
+
+    @property
+    def table(self) -> pandas.DataFrame:
+        import pandas
+        return pandas.DataFrame(self.data["predictions"]).rename(columns={"gpus": "GPUs"}).astype({"measured": float, "low": float, "high": float})
+
+    @property
+    def tables(self) -> list[pandas.DataFrame]:
+        import pandas
+        return [self.table, pandas.DataFrame(self.data["causes"], columns=["cause", "key", "value", "off", "as_good"])]
 
 
 class Advice(Answer):
@@ -233,35 +240,3 @@ class Timeline(Picture):
 
     def __repr__(self) -> str:
         return f"timeline {self.path}"
-
-
-def tables_of(text: str) -> list[pandas.DataFrame]:
-    """The tables that simctl prints: a header, a line of dashes as wide as the table, and rows until an empty line or one that is no row."""
-    lines = text.split("\n")
-    found = []
-    for place, line in enumerate(lines):
-        if place and line and set(line) == {"-"}:
-            rows = []
-            for row in lines[place + 1:]:
-                if not row or len(row) > len(line):
-                    break
-                rows.append(row)
-            found.append(table_of(lines[place - 1], rows, len(line)))
-    return found
-
-
-def table_of(header: str, rows: Sequence[str], width: int) -> pandas.DataFrame:
-    """Columns stand apart by two spaces or more in all lines; a place without a header belongs to the column before it."""
-    import pandas
-    lines = [line.ljust(width) for line in (header, *rows)]
-    blank = [all(line[place] == " " for line in lines) for place in range(width)]
-    starts = [0] + [place for place in range(2, width) if not blank[place] and blank[place - 1] and blank[place - 2]]
-    starts = [start for number, start in enumerate(starts) if number == 0 or header[start:(starts + [width])[number + 1]].strip()]
-    spans = list(zip(starts, starts[1:] + [width]))
-    cells = [[line[start:end].strip() for start, end in spans] for line in lines]
-    table = pandas.DataFrame(cells[1:], columns=cells[0])
-    for number in range(len(spans)):
-        column = pandas.to_numeric(table.iloc[:, number], errors="coerce")
-        if column.notna().any() and (column.notna() | (table.iloc[:, number] == "")).all():
-            table.isetitem(number, column)
-    return table

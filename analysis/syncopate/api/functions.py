@@ -16,6 +16,7 @@ from syncopate.api.result import Call, Result
 from syncopate.common.errors import InputError, UsageError
 
 PACES = ("jobs",)       # options that change how long a call takes, not what comes out
+AS_JSON = ("--format", "json")
 SHOW_AFTER, LOOK_EVERY = 2.0, 0.5        # seconds
 Source = str | os.PathLike | Mapping[str, Any] | None
 
@@ -77,35 +78,32 @@ def solve(scenario_: Source = None, /, *, cache: bool = True, set: Mapping[str, 
     """
     chosen, call = prepare(("solve",), "scenario", scenario_, keywords, set)
     rest = options.words_of(("solve",), chosen)
-    said = caching.kept([*call.words("solve"), *without_pace(rest)], call.stdin, pace(rest), call.content, cache, to="").said
+    said = caching.kept([*call.words("solve"), *without_pace(rest), *AS_JSON], call.stdin, pace(rest), call.content, cache, to="").said
     if said.code:
-        simctl.fail(said, Solution(said.out))
-    return Solution(said.text)
+        simctl.fail(said, Solution(json.loads(said.out)) if said.out else None)
+    return Solution(json.loads(said.out))
 
 
 def calibrate(scenario_: Source = None, /, *, cache: bool = True, set: Mapping[str, Any] | None = None, **keywords: Any) -> Calibration:
     """Fits a scenario to runs of your own, and predicts other numbers of GPUs: `simctl calibrate`.
 
     measured: {GPUs: value}; unit: "samples/s" or "s"; sizes: numbers of GPUs to predict; output: a file for the calibrated scenario, with force
-    where it exists; nothing is cached then. All else as in run(). The answer's `tables` are predictions and causes; `scenario` is what run() takes:
-    the calibrated scenario as a dict, or `output`.
+    where it exists; nothing is cached then. All else as in run(). The answer's `table` has predictions, `tables` also the causes; `scenario` is what
+    run() takes: the calibrated scenario as a dict, or `output`.
 
     Raises UsageError, InputError, SimulationError, OutputError.
     """
     chosen, call = prepare(("calibrate",), "scenario", scenario_, keywords, set)
     output = chosen.pop("output", None)
     rest = options.words_of(("calibrate",), chosen)
-    words = [*call.words("calibrate"), *without_pace(rest)]
+    words = [*call.words("calibrate"), *without_pace(rest), *AS_JSON]
     if output is not None:
         said = simctl.call([*words, *pace(rest), "-o", os.fspath(output)], call.stdin)
     else:
         said = caching.kept(words, call.stdin, pace(rest), call.content, cache, to="-").said
     if said.code:
         simctl.fail(said)
-    if output is not None:
-        return Calibration(said.text, os.fspath(output))
-    content, text = content_in(said)
-    return Calibration("\n".join(line for line in text.splitlines() if not line.startswith("-: ")), content)     # where it stands
+    return Calibration(json.loads(said.out))
 
 
 def advise(advice: Source = None, /, *, cache: bool = True, output: str | os.PathLike | None = None, **keywords: Any) -> Advice:
@@ -143,7 +141,7 @@ def import_trace(*profiles: str | os.PathLike, output: str | os.PathLike | None 
     """Makes a trace from a torch.profiler file, or from those of all ranks of a job: `simctl trace import`.
 
     profiles: .json or .json.gz files, or a folder; model, batch, sizes, device_time, pid, rank, workers, each: as on the command line; output: a file
-    for the trace. Nothing is cached. Raises UsageError, InputError, OutputError.
+    for the trace, with force where it exists and is no earlier import of these profiles. Nothing is cached. Raises UsageError, InputError, OutputError.
     """
     return make(("trace", "import"), profiles, output, keywords)
 
@@ -217,13 +215,14 @@ def make(command: tuple[str, ...], files: tuple, output: Any, keywords: Mapping[
             raise InputError(f"simctl {' '.join(command)}: expected paths of files, got {file!r}")
     names = [os.fspath(file) for file in files]
     words = [*(f"./{name}" if name.startswith("-") else name for name in names), *options.words_of(command, chosen)]
-    said = simctl.call([*command, *words, "-o", "-"])
+    place = Path(os.fspath(output)) if output is not None else None
+    said = simctl.call([*command, *words, "-o", "-" if place is None else str(place.absolute())])
     if said.code:
         simctl.fail(said)
-    made = Made(*content_in(said))
-    if output is not None:
-        made.save(os.fspath(output))
-    return made
+    if place is None:
+        return Made(*content_in(said))
+    from syncopate.common.reading import read_json
+    return Made(read_json(place, "call it again"), said.text)
 
 
 def content_in(said: simctl.Said) -> tuple[dict[str, Any], str]:

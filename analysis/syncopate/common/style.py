@@ -58,8 +58,10 @@ SCHEDULES = {
     "fsdp": (AZURE, "*", SOLID),
     "zero": (NIGHT, "^", DASHED),
     "diloco": (PINK, "s", DOTTED),
+    "groups": (FUCHSIA, "D", MIXED),
 }
 
+MOST_SHADES = 4
 LIGHTEST = 0.6    # of the way to white, the last of a schedule's series
 
 PARTS = {"compute_s": ("compute", COMPUTE), "wait_s": ("waiting or slowed down", WAITING),
@@ -76,17 +78,23 @@ class Style:
 def styles(frame):
     """{series: Style}, in the order of the legend: that of SCHEDULES, then of appearance, of the same parameters that of their numbers.
 
-    Series of one schedule among others (that differ in parameters) keep its hue, get lighter from one to the next, and change marker
-    and dash.
+    Series of one schedule that differ in parameters keep its hue, get lighter from one to the next, and change marker and dash; where it
+    is alone, up to MOST_SHADES of them.
     """
     schedule_of = dict(zip(reversed(frame["series"]), reversed(frame["schedule"])))
     order = [*SCHEDULES, *dict.fromkeys(frame["schedule"])]
     kinds = list(dict.fromkeys(map(kind_of, frame["series"])))
     names = sorted(dict.fromkeys(frame["series"]), key=lambda name: (order.index(schedule_of[name]), kinds.index(kind_of(name)), numbers_of(name)))
     members = {schedule: [name for name in names if schedule_of[name] == schedule] for schedule in schedule_of.values()}
-    look_of = other_hue if len(members) == 1 else variant
+    look_of = variant if len(members) > 1 or are_shades(*members.items()) else other_hue
     return {name: look_of(schedule_of[name], members[schedule_of[name]].index(name), members, len(members[schedule_of[name]]))
             for name in names}
+
+
+def are_shades(one):
+    """Whether the series of a schedule that is alone are itself with parameters, and few enough for shades of its colour."""
+    schedule, names = one
+    return len(names) <= MOST_SHADES and all(name == schedule or name.startswith((f"{schedule} ", f"{schedule}, ")) for name in names)
 
 
 def kind_of(name):

@@ -95,7 +95,7 @@ def quantity(value):
     number, unit = float(found[1]), found[2]
     if unit in TIMES:
         return number / TIMES[unit], "s"
-    for ending, name, factor in (("bps", "b/s", 1), ("Bps", "b/s", 8), ("B/s", "b/s", 8), ("B", "B", 1)):
+    for ending, name, factor in (("bps", "b/s", 1), ("Bps", "b/s", 8), ("b/s", "b/s", 1), ("B/s", "b/s", 8), ("B", "B", 1)):
         if unit.endswith(ending) and unit.removesuffix(ending) in PREFIXES:
             return number * PREFIXES[unit.removesuffix(ending)] * factor, name
     return None

@@ -3,7 +3,7 @@
 from pathlib import PurePath
 
 from syncopate.common.wording import distinct, duration, listed, parse
-from syncopate.report import jobs_table, links_table, notes, weighed
+from syncopate.report import compared, jobs_table, links_table, notes, weighed
 from syncopate.report.answer import sentences, winners
 from syncopate.results.columns import COLUMNS
 from syncopate.results.labels import NODES, said, short
@@ -21,20 +21,29 @@ def page(runs, frame, styles, data, remarks, factors, whole):
     """
     found = winners(runs, frame)
     spoken = sentences(found)
-    lead = [(run.name if len(runs) > 1 else "", text) for run in runs for text in run.about["answer"]] if whole else []
-    compared = [max(other.compared for other in found if other.setting == one.setting) for one in found]
+    lead = [(name if len(runs) > 1 else "", text) for run, name in zip(runs, run_names(runs)) for text in run.about["answer"]] if whole else []
+    rivals = [max(other.compared for other in found if other.setting == one.setting) for one in found]
     return fill_interactive(
         "report.html", SCRIPTS, data,
         title=", ".join(distinct(run.name for run in runs)), subject=subject(runs, frame), fidelity=notes.fidelity(frame), about=about(runs, frame),
         warnings=notes.warnings(runs), failed=[item for run in runs for item in run.about["failed"]],
         several_choices=frame["choice"].nunique() > 1, several_settings=frame["setting"].nunique() > 1,
-        lead=lead, sentences=spoken if len(spoken) <= 8 and (not lead or len({one.names for one in found}) > 1) else [],
-        winners=[(one, one.compared < most) for one, most in zip(found, compared)],
+        lead=lead, compared=compared.section(runs, frame), sentences=spoken if len(spoken) <= 8 and (not lead or len({one.names for one in found}) > 1) else [],
+        winners=[(one, one.compared < most) for one, most in zip(found, rivals)],
         shown={"workers": any(one.workers != one.nodes for one in found), "runner_up": any(one.compared > 1 for one in found),
                "wfbp": any(one.over_wfbp for one in found)},
         colors={choice: theme.colors(styles[series].color) for choice, series in zip(frame["choice"], frame["series"])},
         has_timelines=bool(data["timelines"]), has_explanations=bool(data["explanations"]), has_networks=bool(data["networks"]), remarks=remarks, links=links_table.section(runs, frame),
         jobs=jobs_table.section(runs, frame), by_samples=weighed.section(runs, frame, factors) if factors else None, glossary=glossary(frame))
+
+
+def run_names(runs):
+    """The scenarios' names; the folders', too, where two have the same."""
+    names = [run.name for run in runs]
+    if len(set(names)) == len(names):
+        return names
+    folders = compared.folder_names([run.folder for run in runs]) if len(runs) == 2 else [str(run.folder) for run in runs]
+    return [f"{name}, {folder}" for name, folder in zip(names, folders)]
 
 
 def subject(runs, frame):
@@ -59,7 +68,7 @@ def about(runs, frame):
 
     def per_run(tell):
         """What `tell` says of each run that it says anything of, on a line of its own, named where there are several."""
-        texts = [(run.name, tell(run)) for run in runs]
+        texts = [(name, tell(run)) for run, name in zip(runs, run_names(runs))]
         return [(f"{name}: {text}" if len(runs) > 1 else text, None) for name, text in texts if text]
 
     return [

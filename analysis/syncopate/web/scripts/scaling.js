@@ -22,37 +22,58 @@ const SAME_LINE = 0.01;    // relative difference up to which lines lie on each 
 const ROUNDING = 1e-6;     // of a value
 const DASH = 7;            // pixels of each colour where they do
 
-// `setting`: its number; one more than the last for all of them. `zoom`: the shown part of the axis, in percent.
-const scaling = {measure: 0, axis: 0, setting: 0, logX: true, logY: false, zoom: [0, 100]};
+// `facet`: 0, or one more than the number of the key that is spread over panels. `setting`: its number; one more than the last for all of them;
+// with a facet, the number of what all other keys are. `zoom`: the shown part of the axis, in percent.
+const scaling = {measure: 0, axis: 0, facet: 0, setting: 0, logX: true, logY: false, zoom: [0, 100]};
 let scalingLegend = null;
 
 function scalingAxis() {
   return data.axes[scaling.axis];
 }
 
-/** The settings that are shown. */
-function shownSettings() {
-  const count = scalingAxis().setting_names.length;
-  return scaling.setting < count ? [scaling.setting] : [...Array(count).keys()];
+/** The key that is spread over panels, or null. */
+function facetOf(axis = scalingAxis()) {
+  return axis.facets[scaling.facet - 1] ?? null;
 }
 
-/** Those of an axis at first: all of them where they fit beside each other. */
+/** A setting as a panel, {name, holds(row)}. */
+function settingPanel(axis, setting) {
+  return {name: axis.setting_names[setting], holds: row => axis.settings[row] === setting};
+}
+
+/** What is shown beside each other: the values of a key, or settings. */
+function shownPanels() {
+  const axis = scalingAxis();
+  const facet = facetOf();
+  if (facet) {
+    return facet.names.map((name, value) => ({name, holds: row => facet.of[row] === value && facet.rest_of[row] === scaling.setting}))
+      .filter(panel => axis.values.some((_, row) => panel.holds(row)));
+  }
+  const count = axis.setting_names.length;
+  return scaling.setting < count ? [settingPanel(axis, scaling.setting)] : everySetting(axis);
+}
+
+function everySetting(axis) {
+  return axis.setting_names.map((_, setting) => settingPanel(axis, setting));
+}
+
+/** The settings of an axis at first: all of them where they fit beside each other. */
 function firstSetting(axis) {
   const count = axis.setting_names.length;
-  return count > 1 && count <= MOST_PANELS && areLines(axis, [...Array(count).keys()]) ? count : 0;
+  return count > 1 && count <= MOST_PANELS && everySetting(axis).every(panel => isLine(axis, panel)) ? count : 0;
 }
 
-/** The rows of a setting, by series, in the order of the axis. */
-function seriesRows(setting) {
+/** The rows of a panel, by series, in the order of the axis. */
+function seriesRows(panel) {
   const axis = scalingAxis();
   const rows = axis.series.map(() => []);
-  for (let row = 0; row < rowCount; ++row) if (axis.settings[row] === setting) rows[axis.series_of[row]].push(row);
+  for (let row = 0; row < rowCount; ++row) if (panel.holds(row)) rows[axis.series_of[row]].push(row);
   return rows.map(its => its.sort((one, other) => axis.values[one] - axis.values[other]));
 }
 
-/** The rows that are shown, by setting and series. */
+/** The rows that are shown, by panel and series. */
 function panelRows() {
-  return shownSettings().map(setting => seriesRows(setting));
+  return shownPanels().map(panel => seriesRows(panel));
 }
 
 /** The ends of a row's 95% interval of the measure, or null. */
@@ -105,7 +126,7 @@ function mayBeLogX() {
 
 /** Whether there is anything to see along any axis. */
 function scalesAtAll() {
-  return data.axes.some(axis => axis.setting_names.some((_, setting) => areLines(axis, [setting])));
+  return data.axes.some(axis => everySetting(axis).some(panel => isLine(axis, panel)));
 }
 
 /** The unit in which a value axis is labelled, and its factor. */
@@ -204,9 +225,14 @@ function whiskers(series, rows, measure) {
   }];
 }
 
-/** How many panels stand beside each other. */
+/** How many panels stand beside each other: as many as have room, in rows that are about equally long. */
 function panelColumns(count) {
-  return chartWidth() >= count * PANEL_WIDTH ? count : 1;
+  const most = Math.max(1, Math.min(count, Math.floor(chartWidth() / PANEL_WIDTH)));
+  return Math.ceil(count / Math.ceil(count / most));
+}
+
+function panelLines(count) {
+  return Math.ceil(count / panelColumns(count));
 }
 
 function chartWidth() {
@@ -219,18 +245,19 @@ function panelWidth(count) {
 
 /** The height of so many panels, without the room of the slider. */
 function panelsHeight(count) {
-  const rows = count / panelColumns(count);
+  const rows = panelLines(count);
   return rows === 1 ? ONE_HEIGHT : rows * PANEL_HEIGHT;
 }
 
 /** The places of the panels, in pixels. */
 function grids(count) {
   const columns = panelColumns(count);
-  const height = panelsHeight(count) * columns / count;
+  const lines = panelLines(count);
+  const height = panelsHeight(count) / lines;
   const width = chartWidth();
   return [...Array(count).keys()].map(place => ({
     left: 12 + place % columns * width / columns, right: (columns === 1 ? 26 : 12) + (columns - 1 - place % columns) * width / columns,
-    top: (count > 1 ? 58 : 40) + Math.floor(place / columns) * height, bottom: SLIDER + 22 + (count / columns - 1 - Math.floor(place / columns)) * height,
+    top: (count > 1 ? 58 : 40) + Math.floor(place / columns) * height, bottom: SLIDER + 22 + (lines - 1 - Math.floor(place / columns)) * height,
     containLabel: true,
   }));
 }
@@ -256,12 +283,12 @@ function lineOption(panels, measure) {
   const upwards = valueAxis(measure, panels);
   const places = grids(panels.length);
   const columns = panelColumns(panels.length);
-  const settings = shownSettings();
+  const shown = shownPanels();
   const every = [...panels.keys()];
   return {
     grid: places,
     title: panels.length === 1 ? undefined : places.map((grid, place) => ({
-      text: axis.setting_names[settings[place]], left: grid.left, top: grid.top - 58,
+      text: shown[place].name, left: grid.left, top: grid.top - 58,
       textStyle: {color: css("ink"), fontSize: 13, lineHeight: 16, width: panelWidth(panels.length) - 24, overflow: "break"}})),
     xAxis: panels.map((_, place) => ({...alongAxis(values), gridIndex: place})),
     yAxis: panels.map((_, place) => ({...upwards, gridIndex: place, name: place % columns ? "" : upwards.name,
@@ -301,20 +328,25 @@ function barOption(panels, measure) {
   };
 }
 
-function areLines(axis = scalingAxis(), settings = shownSettings()) {
-  return settings.every(setting => new Set(axis.values.filter((_, row) => axis.settings[row] === setting)).size > 1);
+function isLine(axis, panel) {
+  return new Set(axis.values.filter((_, row) => panel.holds(row))).size > 1;
+}
+
+/** Whether what is shown has lines. Beside others of its key a panel may have one point alone. */
+function areLines() {
+  return facetOf() !== null || shownPanels().every(panel => isLine(scalingAxis(), panel));
 }
 
 /** What the chart shows, for who cannot see it. */
 function scalingWords(panels, measure) {
-  return panels.map((rows, place) => settingWords(shownSettings()[place], rows, measure)).join(" ");
+  return panels.map((rows, place) => panelWords(shownPanels()[place].name, rows, measure)).join(" ");
 }
 
-function settingWords(setting, rows, measure) {
+function panelWords(name, rows, measure) {
   const axis = scalingAxis();
   const said = rows.flatMap((its, place) => !its.length ? [] : [`${axis.series[place].name}: ` + [...new Set([its[0], its.at(-1)])]
     .map(row => `${withUnit(numberAt(measure.column, row) ?? 0, measure.unit)} at ${axisWords(axis.values[row])}`).join(", ")]);
-  return `${measure.name} by ${axis.name}, ${axis.setting_names[setting]}. ${said.join("; ")}.`;
+  return `${measure.name} by ${axis.name}, ${name}. ${said.join("; ")}.`;
 }
 
 /** Says only of what is there what it means. */
@@ -365,9 +397,9 @@ function showScaling() {
   byId("scaling-log-x").closest("label").hidden = !areLines() || !mayBeLogX();
   byId("scaling-log-y").checked = scaling.logY;
   byId("scaling-log-y").closest("label").hidden = !areLines();
-  const count = axis.setting_names.length;
-  const together = count > 1 && areLines(axis, [...Array(count).keys()]) ? ["all, side by side"] : [];
-  offer(byId("scaling-setting"), [...axis.setting_names, ...together], scaling.setting);
+  offer(byId("scaling-facet"), ["nothing", ...axis.facets.map(facet => facet.name)], scaling.facet);
+  const together = axis.setting_names.length > 1 && everySetting(axis).every(panel => isLine(axis, panel)) ? ["all, side by side"] : [];
+  offer(byId("scaling-setting"), facetOf()?.rest_names ?? [...axis.setting_names, ...together], scaling.setting);
   scalingLegend.show(axis.series.filter((_, place) => panels.some(rows => rows[place].length)));
   scalingChart.draw();
   remember();
@@ -378,10 +410,11 @@ function prepareScaling() {
   scalingLegend = makeLegend(byId("scaling-legend"), () => { scalingChart.draw(); remember(); });
   keepOne("show", () => MEASURES.map(measure => measure.column), () => scaling.measure, measure => { scaling.measure = measure; });
   keepOne("along", () => data.axes.map(axis => axis.name), () => scaling.axis, axis => { scaling.axis = axis; });
-  keepOne("on", () => [...scalingAxis().setting_names, "all"], () => scaling.setting, setting => {
+  keepOne("panels", () => ["nothing", ...scalingAxis().facets.map(facet => facet.name)], () => scaling.facet, facet => { scaling.facet = facet; });
+  keepOne("on", () => facetOf()?.rest_names ?? [...scalingAxis().setting_names, "all"], () => scaling.setting, setting => {
     scaling.setting = setting;
     scalingLegend.show(scalingAxis().series);
-  }, () => firstSetting(scalingAxis()));
+  }, () => facetOf() ? 0 : firstSetting(scalingAxis()));
   keepYes("log-x", () => scaling.logX, is => { scaling.logX = is; }, mayBeLogX);
   keepYes("log-y", () => scaling.logY, is => { scaling.logY = is; }, areWide);
   keep("hidden", () => scalingLegend.hiddenText(), text => scalingLegend.hide(text));
@@ -397,7 +430,8 @@ function prepareScaling() {
     scaling.logY = areWide();
   });
   chooseData("scaling-measure", measure => ({measure}));
-  chooseData("scaling-axis", axis => ({axis, setting: firstSetting(data.axes[axis]), logX: true, zoom: [0, 100]}));
+  chooseData("scaling-axis", axis => ({axis, facet: 0, setting: firstSetting(data.axes[axis]), logX: true, zoom: [0, 100]}));
+  chooseData("scaling-facet", facet => ({facet, setting: facet ? 0 : firstSetting(scalingAxis())}));
   chooseData("scaling-setting", setting => ({setting}));
   choose("scaling-log-x", box => { scaling.logX = box.checked; });
   choose("scaling-log-y", box => { scaling.logY = box.checked; });
