@@ -300,17 +300,17 @@ class Profiles(OnPlatforms):
         schedules = [{"name": "s-sgd"}, {"name": "sgp"}, {"name": "wfbp"}]
         more = {"sweep": {"/schedule": schedules}, "fidelity": "flow", "all_reduce": "ring"}
         right = self.seconds(wide, **more)
-        for content in (self.use(pipes), self.use(pipes.replace('id="cable-c"', 'id="cable-c" latency_file="c.lat"'))):
+        for content in (self.use(pipes), self.use(pipes.replace('<link id="cable-c"', '<link id="cable-c" latency_file="c.lat"'))):
             for one, other in zip(self.seconds(content, **more), right, strict=True):
                 self.assertAlmostEqual(one / other, 1, delta=1e-9)
         done = self.run_scenario(scenario(cluster=self.use(pipes), fidelity="flow", sweep={"/schedule": [{"name": "ps-sgd", "colocated": True}, {"name": "asgd", "colocated": True}]}))
         self.assertEqual((done.returncode, done.stderr), (0, ""))
-        done = self.run_scenario(scenario(cluster=self.use(pipes), jobs=[{"nodes": "0-1", "schedule": {"name": "s-sgd"}}, {"nodes": "2", "schedule": {"name": "wfbp"}}]))
+        done = self.run_scenario(scenario(cluster=self.use(pipes), jobs=[{"nodes": "0-1", "schedule": {"name": "s-sgd"}}, {"nodes": "2"}]))
         self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_a_job_of_one_node_has_its_server_on_a_host_that_is_left(self):
         content = self.use(self.star(), nodes=2)
-        jobs = [{"name": "x", "nodes": "0", "schedule": {"name": "ps-sgd", "servers": 1}}, {"name": "y", "nodes": "1", "schedule": {"name": "wfbp"}}]
+        jobs = [{"name": "x", "nodes": "0", "schedule": {"name": "ps-sgd", "servers": 1}}, {"name": "y", "nodes": "1"}]
         done = self.run_scenario(scenario(cluster=content, jobs=jobs))
         self.assertEqual(done.returncode, 0, done.stderr)
         done = self.run_scenario(scenario(cluster=self.use(self.star()), jobs=jobs))
@@ -321,7 +321,9 @@ class Profiles(OnPlatforms):
         cables = self.star(' latency_file="c.lat"')
         steady = self.star().replace('id="cable-c" bandwidth="1GBps" latency="10us"', 'id="cable-c" bandwidth="1GBps" latency="5ms"')
         more = {"sweep": {"/schedule": [{"name": "mg-wfbp"}, {"name": "mg-wfbp-optimal"}]}, "fidelity": "flow", "all_reduce": "ring"}
-        self.assertEqual(self.seconds(self.use(cables), **more), self.seconds(self.use(steady), **more))
+        found = self.seconds(self.use(cables), **more)
+        for one, other in zip(found, self.seconds(self.use(steady), **more), strict=True):
+            self.assertAlmostEqual(one / other, 1, delta=1e-12)
 
     def test_writers_refuse_links_that_change(self):
         self.write("c.lat", "0 5e-3\n")
