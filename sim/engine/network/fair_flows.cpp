@@ -60,6 +60,7 @@ void FairFlows::move(const Transfer& transfer, const Path& path, std::span<const
                    .moved = now,
                    .to = transfer.to,
                    .payload = now.cause ? transfer.payload : nullptr,
+                   .slowest = transfer.slowest,
                    .end = {}};
   rates_.add(index, links, transfer.alike * path.limit_at(clock_.now()), transfer.alike * path.connections());
   share_soon();
@@ -82,6 +83,8 @@ void FairFlows::share() {
     }
     flow.rate = rates_.rate(index);
     if (flow.moved.cause) note_limit(flow, index, changed_at);
+    if (flow.slowest != nullptr && flow.rate < (1.0 - rounding) * flow.slowest->rate)
+      *flow.slowest = {flow.rate, static_cast<int>(rates_.limiting_link(index))};
     const End end = {flow.since + flow.left / flow.rate, index};
     if (is_new) {
       flow.end = ends_.push(end);

@@ -47,6 +47,7 @@ class FairFlows : public Flows {
     Why why{};     ///< ... which is this one
     int to = 0;
     SharedPayload payload{};
+    Slowest* slowest = nullptr;  ///< may be null
     Ends::handle_type end;
   };
 

@@ -10,6 +10,12 @@
 
 namespace syncopate {
 
+/// When a flow was slowest, and what held it back then.
+struct Slowest {
+  Rate rate = infinite_bandwidth;
+  int link = -1;  ///< of the network; -1: not known
+};
+
 /// A message that moves over a network.
 struct Transfer {
   Network* network = nullptr;  ///< of its job, with the same links as that of all flows
@@ -18,7 +24,8 @@ struct Transfer {
   Bytes bytes;        ///< of all that are alike
   Seconds latency{};  ///< its own, for flows that take it
   SharedPayload payload{};
-  int alike = 1;  ///< so many that do the same at the same time move as one
+  int alike = 1;               ///< so many that do the same at the same time move as one
+  Slowest* slowest = nullptr;  ///< what flows that know it write there, until the transfer has ended; may be null
 
   const Path& path() const { return network->path(from, to); }
 };

@@ -41,15 +41,31 @@ MessageTransport::Run& MessageTransport::begin(const Movement& movement, Seconds
   run.latency_factor = latency_factor_(movement.ticket);
   run.first_start = now;
   PlanRun::Events events;
-  events.transfer = [this, &run](PlanOrder::Turn turn, int number, Bytes bytes, const Moment& ready,
-                                 std::function<void(const Moment&)> ended) { transfer(run, turn, number, bytes, ready, std::move(ended)); };
+  run.is_kept = options_.log != nullptr && lanes_ > 1 && options_.log->is_open() && may_keep(run.collective->plan());
+  events.transfer = [this, &run](PlanOrder::Turn turn, int number, Bytes bytes, const Moment& ready, const PlanRun::Readiness& readiness,
+                                 Ended ended) {
+    if (run.is_kept) return transfer_kept(run, turn, number, bytes, ready, readiness, std::move(ended));
+    transfer(run, turn, number, bytes, ready, nullptr, std::move(ended));
+  };
   events.arrival = [this, &run](PlanOrder::Turn turn, int number, Bytes bytes, const Moment& at) {
     return arrival(run, turn, number, bytes, at);
   };
   events.notice = [this, &run](PlanOrder::Turn turn, const Moment& at) { return notice(run, turn, at); };
   events.ended = [this, ticket = movement.ticket](int lane, const Moment& end) { lane_ended(ticket, lane, end); };
-  run.run = std::make_unique<PlanRun>(order_of(*run.collective), movement.bytes(), std::move(events), clock_);
+  run.run = std::make_unique<PlanRun>(order_of(*run.collective), movement.bytes(), run.is_kept, std::move(events), clock_);
   return run;
+}
+
+bool MessageTransport::may_keep(const Plan& plan) const {
+  double shown = 0.0;
+  for (const PlanStep& step : plan.steps) {
+    const auto* stage = std::get_if<Stage>(&step);
+    if (stage == nullptr) continue;
+    const auto senders = std::count_if(stage->messages.begin(), stage->messages.end(),
+                                       [&](const Message& message) { return options_.log->is_shown(communicator_.rank(message.from)); });
+    shown += static_cast<double>(senders) * stage->repeats * plan.segments(*stage);
+  }
+  return options_.log->begin(count_messages(plan), shown);
 }
 
 Why MessageTransport::why(PathClass kind, const Run& run, PlanOrder::Turn turn, Seconds usual) const {
@@ -105,18 +121,64 @@ const PlanOrder& MessageTransport::order_of(const PlannedCollective& collective)
   return orders_.try_emplace(&collective, lanes_ == 1 ? fold(collective.plan()) : collective.plan()).first->second;
 }
 
-void MessageTransport::transfer(Run& run, PlanOrder::Turn turn, int number, Bytes bytes, const Moment& ready,
-                                std::function<void(const Moment&)> ended) {
+int MessageTransport::narrowest_link(int from, int to) const {
+  const Network& network = planned_.network();
+  const std::vector<std::size_t>& links = planned_.network().path(from, to).links;
+  const auto found = std::min_element(links.begin(), links.end(),
+                                      [&](std::size_t a, std::size_t b) { return network.bandwidth(a) < network.bandwidth(b); });
+  return found == links.end() ? -1 : static_cast<int>(*found);
+}
+
+void MessageTransport::transfer_kept(Run& run, PlanOrder::Turn turn, int number, Bytes bytes, const Moment& ready,
+                                     const PlanRun::Readiness& readiness, Ended ended) {
+  const Plan& plan = run.collective->plan();
+  const Stage& stage = plan.stage(turn.stage);
+  const Message& message = stage.messages[at(turn.message)];
+  const Seconds alone = run.collective->way(turn.stage, turn.message).hop.beta * bytes;
+  const int repeat = number / plan.segments(stage);
+  const int turned = (message.part % plan.block + stage.shift * repeat) % plan.block;
+  const CollectiveMessage kept = {.sender_ready = readiness.sender,
+                                  .receiver_ready = readiness.receiver,
+                                  .start = ready.time,
+                                  .alone = alone,
+                                  .bytes = bytes,
+                                  .from = communicator_.rank(message.from),
+                                  .to = communicator_.rank(message.to),
+                                  .stream = static_cast<std::int32_t>(options_.stream),
+                                  .number = static_cast<std::int32_t>(run.movement.ticket),
+                                  .round = order_of(*run.collective).first_round[at(turn.stage)] + repeat,
+                                  .part = message.part - message.part % plan.block + (turned + plan.block) % plan.block};
+  const auto slowest = std::make_shared<Slowest>();
+  const auto has_moved = [this, &run, turn, number, kept, slowest, ended = std::move(ended)](const Moment& end) {
+    CollectiveMessage moved = kept;
+    if (channels_) moved.start = std::max(kept.start, end.time - kept.alone);  // its turn came then
+    moved.moved = end.time;
+    moved.arrived = arrival(run, turn, number, kept.bytes, Moment(end.time)).time;
+    moved.link = slowest->link;
+    options_.log->add(moved);
+    ended(end);
+  };
+  transfer(run, turn, number, bytes, ready, slowest.get(), has_moved);
+}
+
+void MessageTransport::transfer(Run& run, PlanOrder::Turn turn, int number, Bytes bytes, const Moment& ready, Slowest* slowest,
+                                Ended ended) {
   const PlannedCollective::Way& way = run.collective->way(turn.stage, turn.message);
   const Stage& stage = run.collective->plan().stage(turn.stage);
   const Message& message = stage.messages[at(turn.message)];
   const bool may_meet_others = !options_.shortcuts || !options_.is_alone || options_.overlaps || way.can_share;
   if (flows_ != nullptr && may_meet_others) {
     const Seconds latency = flows_->take_latency() ? this->latency(run, turn, number) : Seconds(0);
-    return flows_->start(
-        {&planned_.network(), communicator_.rank(message.from), communicator_.rank(message.to), bytes, latency, run.movement.payload},
-        ready, std::move(ended));
+    return flows_->start({.network = &planned_.network(),
+                          .from = communicator_.rank(message.from),
+                          .to = communicator_.rank(message.to),
+                          .bytes = bytes,
+                          .latency = latency,
+                          .payload = run.movement.payload,
+                          .slowest = slowest},
+                         ready, std::move(ended));
   }
+  if (slowest != nullptr) slowest->link = narrowest_link(communicator_.rank(message.from), communicator_.rank(message.to));
   const Seconds duration = way.hop.beta * bytes;
   const Why reason = ready.cause ? why(PathClass::transfer, run, turn) : Why();
   if (channels_) {
@@ -147,6 +209,7 @@ void MessageTransport::lane_ended(Ticket ticket, int lane, const Moment& now) {
 }
 
 std::optional<Moment> MessageTransport::recall(const Movement& movement, const Moment& now) {
+  if (options_.log != nullptr && options_.log->is_open()) return std::nullopt;
   if (!options_.shortcuts || !options_.is_alone || options_.overlaps || !runs_.empty()) return std::nullopt;
   const auto known = known_.find({movement.operation, movement.bytes(), latency_factor_(movement.ticket), host_time(movement)});
   if (known == known_.end() || known->second.length == Seconds(0)) return std::nullopt;

@@ -14,6 +14,7 @@
 #include "engine/network/latency.hpp"
 #include "engine/streams/plan_run.hpp"
 #include "engine/streams/transport.hpp"
+#include "timeline/message_log.hpp"
 
 namespace syncopate {
 
@@ -29,6 +30,7 @@ class MessageTransport : public Transport {
     bool is_alone = false;   ///< nothing else uses the network, which does not change
     bool changes = false;    ///< latencies change with time
     std::uint32_t stream = 0;
+    MessageLog* log = nullptr;  ///< keeps messages; while it is open, a collective moves each time. Of no use with one lane
   };
 
   /// `flows`: null if messages have links to themselves. `lanes`: if there is only one, it stands for all ranks: without flows, for
@@ -51,10 +53,18 @@ class MessageTransport : public Transport {
     Seconds first_start;
     bool equal_starts = true;
     std::optional<Seconds> first_end{};  ///< when the first lane has ended
+    bool is_kept = false;                ///< its messages are, in the log
   };
 
   Run& begin(const Movement& movement, Seconds now);
-  void transfer(Run& run, PlanOrder::Turn turn, int number, Bytes bytes, const Moment& ready, std::function<void(const Moment&)> ended);
+  using Ended = std::function<void(const Moment&)>;
+  void transfer(Run& run, PlanOrder::Turn turn, int number, Bytes bytes, const Moment& ready, Slowest* slowest, Ended ended);
+  /// Of a run whose messages are kept.
+  void transfer_kept(Run& run, PlanOrder::Turn turn, int number, Bytes bytes, const Moment& ready, const PlanRun::Readiness& readiness,
+                     Ended ended);
+  int narrowest_link(int from, int to) const;
+  /// Whether the messages of a collective that begins are kept.
+  bool may_keep(const Plan& plan) const;
   void lane_ended(Ticket ticket, int lane, const Moment& now);
   /// Of a message that begins to wait for it at the clock's time.
   Seconds latency(const Run& run, PlanOrder::Turn turn, int number) const;
