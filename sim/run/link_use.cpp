@@ -10,6 +10,7 @@
 #include <utility>
 #include <variant>
 
+#include "base/indexed.hpp"
 #include "run/crossings.hpp"
 
 namespace syncopate {
@@ -139,8 +140,15 @@ LinkTable use_of_all_links(const JobTimeline& timeline, Setup& setup, const Inte
   const std::size_t bins = std::clamp(most_numbers / std::max<std::size_t>(1, links), fewest_bins, most_bins);
   BytesOverTime bytes(shown, links, bins);
   for (const CollectiveMessage& message : timeline.collective_messages) {
-    for (const std::size_t link : network.path(message.from, message.to).links)
-      bytes.add(link, {message.start, message.moved}, message.bytes);
+    for (const std::size_t link : network.path(message.from, message.to).links) {
+      RateChange since = {message.start, 0.0};
+      for (std::int32_t change = 0; change <= message.changes; ++change) {
+        const RateChange until =
+            change < message.changes ? timeline.rate_changes[message.first_change + at(change)] : RateChange{message.moved, 1.0};
+        bytes.add(link, {since.at, until.at}, (until.moved - since.moved) * message.bytes);
+        since = until;
+      }
+    }
   }
   visit_collectives(timeline, setup.planned(), [&](const MovingCollective& collective) {
     if (!bytes.shows(collective.moving) || known.contains({collective.span.stream, collective.span.number})) return;

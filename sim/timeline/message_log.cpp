@@ -5,7 +5,8 @@
 
 namespace syncopate {
 
-MessageLog::MessageLog(std::vector<int> shown, std::optional<Iterations> iterations) : iterations_(iterations), is_open_(!iterations) {
+MessageLog::MessageLog(const std::vector<int>& shown, std::optional<Iterations> iterations)
+    : iterations_(iterations), is_open_(!iterations) {
   for (const int worker : shown) shown_.push_back({.number = worker});
 }
 
@@ -24,6 +25,15 @@ bool MessageLog::begin(double messages, double of_shown) {
   begun_ += messages;
   begun_shown_ += of_shown;
   return true;
+}
+
+void MessageLog::add(CollectiveMessage message, const std::vector<RateChange>& changes) {
+  if (changes_.size() + changes.size() <= most_changes) {
+    message.first_change = changes_.size();
+    message.changes = static_cast<std::int32_t>(changes.size());
+    changes_.insert(changes_.end(), changes.begin(), changes.end());
+  }
+  messages_.push_back(message);
 }
 
 void MessageLog::begin_step(int worker, Seconds now) {
@@ -49,6 +59,7 @@ void MessageLog::look() {
 
 void MessageLog::hand_over(JobTimeline& timeline) {
   timeline.collective_messages = std::move(messages_);
+  timeline.rate_changes = std::move(changes_);
   timeline.messages_not_kept = not_kept_;
 }
 

@@ -18,16 +18,18 @@ class MessageLog {
   };
   static constexpr double most = 500'000;       ///< messages
   static constexpr double most_shown = 50'000;  ///< messages that shown workers send
+  static constexpr std::size_t most_changes = 2'000'000;
 
   /// `shown`: workers, ascending. `iterations`: those that are shown; none: the whole run is.
-  MessageLog(std::vector<int> shown, std::optional<Iterations> iterations);
+  MessageLog(const std::vector<int>& shown, std::optional<Iterations> iterations);
 
   bool is_shown(int worker) const;
   /// Whether messages of a collective that begins now may be kept.
   bool is_open() const { return is_open_ && not_kept_ == 0.0; }
   /// A collective of so many messages begins, of which shown workers send so many. Returns whether they are kept.
   bool begin(double messages, double of_shown);
-  void add(const CollectiveMessage& message) { messages_.push_back(message); }
+  /// `changes`: of the message's rate; left out where there are too many in all.
+  void add(CollectiveMessage message, const std::vector<RateChange>& changes);
 
   void begin_step(int worker, Seconds now);
   void open_window(Seconds now);
@@ -50,6 +52,7 @@ class MessageLog {
   double begun_shown_ = 0.0;
   double not_kept_ = 0.0;  ///< as JobTimeline::messages_not_kept
   std::vector<CollectiveMessage> messages_;
+  std::vector<RateChange> changes_;
 };
 
 }  // namespace syncopate

@@ -96,13 +96,21 @@ struct CollectiveMessage {
   Seconds arrived{};         ///< its receiver has them, and has added them to its own where it does that
   Seconds alone{};           ///< how long its bytes would move if nothing else did
   Bytes bytes{};
-  std::int32_t from = 0;    ///< rank
-  std::int32_t to = 0;      ///< rank
-  std::int32_t stream = 0;  ///< of its collective
-  std::int32_t number = 0;  ///< of its collective within the stream
-  std::int32_t round = 0;   ///< of its collective's plan: stages and their repeats, counted from 0
-  std::int32_t part = 0;    ///< of the vector, the first one that it carries; see Plan
-  std::int32_t link = -1;   ///< of the network: the one that held it back when it was slowest; -1: not known
+  std::int32_t from = 0;         ///< rank
+  std::int32_t to = 0;           ///< rank
+  std::int32_t stream = 0;       ///< of its collective
+  std::int32_t number = 0;       ///< of its collective within the stream
+  std::int32_t round = 0;        ///< of its collective's plan: stages and their repeats, counted from 0
+  std::int32_t part = 0;         ///< of the vector, the first one that it carries; see Plan
+  std::int32_t link = -1;        ///< of the network: the one that held it back when it was slowest; -1: not known
+  std::size_t first_change = 0;  ///< in JobTimeline::rate_changes
+  std::int32_t changes = 0;      ///< of its rate
+};
+
+/// The rate of a message changes.
+struct RateChange {
+  Seconds at;
+  double moved = 0.0;  ///< the share of its bytes that has moved by then
 };
 
 /// Bytes between a client and its parameter servers in the measured window.
@@ -192,6 +200,7 @@ struct JobTimeline {
   std::vector<TransferSpan> transfers;
   std::vector<MessageSpan> messages;
   std::vector<CollectiveMessage> collective_messages;  ///< in the order in which they have moved
+  std::vector<RateChange> rate_changes;                ///< of these messages, one after the other
   double messages_not_kept = 0.0;                      ///< > 0: of the first collective whose messages were too many, so many
   std::vector<ServerTraffic> server_traffic;           ///< per simulated worker; empty without servers
   std::map<std::pair<int, int>, Bytes> peer_traffic;   ///< between pairs of workers in the measured window, without collectives

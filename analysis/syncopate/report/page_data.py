@@ -16,7 +16,8 @@ CLASSES = {      # of a critical path, in the order of its bar
     "jitter": "#D088E8", "overlap_slowdown": "#708858", "pause": "#585840",
 }
 PHASES = {kind: theme.colors(color) | {"name": name} for kind, (name, color) in COMPUTING.items()} | {
-    "collective": theme.colors(style.MESSAGE) | {"name": "message"}, "critical": theme.colors(style.INK) | {"name": "critical path"}}
+    "collective": theme.colors(style.MESSAGE) | {"name": "message"}, "message": theme.colors("#5C8A8A") | {"name": "message of a collective"},
+    "critical": theme.colors(style.INK) | {"name": "critical path"}}
 SLACK = [{"name": name, "most": most, **theme.colors(color)} for name, most, color in (
     ("no slack", 0.0, "#882810"), ("slack below 1% of an iteration", 0.01, "#D08840"), ("below 10%", 0.1, "#E8B870"), ("more", 1.0, "#E8D0A0"))]
 
@@ -44,7 +45,7 @@ def page_data(runs, frame, tracks, kinds, explained, networks):
         "best": {"timeline": fastest(frame, [(one["run"], one["point"]) for one in tracks]),
                  "explanation": fastest(frame, [(one.row["run"], one.row["point"]) for one in explained]),
                  "network": fastest(frame, [(one.row["run"], one.row["point"]) for one in networks])},
-        "networks": [network(one) | {"name": name_of(frame, one.row["run"], one.row["point"])} for one in networks],
+        "networks": [network(one) | {"run": int(one.row["run"]), "point": int(one.row["point"]), "name": name_of(frame, one.row["run"], one.row["point"])} for one in networks],
         "explanations": [explanation(frame, one, texts) for one in explained],
         "texts": list(texts),
     }

@@ -2,18 +2,21 @@
 
 #include <cstddef>
 #include <functional>
+#include <vector>
 
 #include "base/units.hpp"
 #include "cluster/network.hpp"
 #include "collective/payload.hpp"
 #include "engine/clock/clock.hpp"
+#include "timeline/timeline.hpp"
 
 namespace syncopate {
 
-/// When a flow was slowest, and what held it back then.
-struct Slowest {
-  Rate rate = infinite_bandwidth;
-  int link = -1;  ///< of the network; -1: not known
+/// What flows that know it tell of a transfer.
+struct Watched {
+  Rate slowest = infinite_bandwidth;  ///< its least rate ...
+  int link = -1;                      ///< ... and the network's link that held it back then; -1: not known
+  std::vector<RateChange> changes{};  ///< of its rate; none where the path stores messages on their way
 };
 
 /// A message that moves over a network.
@@ -25,7 +28,7 @@ struct Transfer {
   Seconds latency{};  ///< its own, for flows that take it
   SharedPayload payload{};
   int alike = 1;               ///< so many that do the same at the same time move as one
-  Slowest* slowest = nullptr;  ///< what flows that know it write there, until the transfer has ended; may be null
+  Watched* watched = nullptr;  ///< written until the transfer has ended; may be null
 
   const Path& path() const { return network->path(from, to); }
 };

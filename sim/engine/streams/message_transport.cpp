@@ -148,20 +148,20 @@ void MessageTransport::transfer_kept(Run& run, PlanOrder::Turn turn, int number,
                                   .number = static_cast<std::int32_t>(run.movement.ticket),
                                   .round = order_of(*run.collective).first_round[at(turn.stage)] + repeat,
                                   .part = message.part - message.part % plan.block + (turned + plan.block) % plan.block};
-  const auto slowest = std::make_shared<Slowest>();
-  const auto has_moved = [this, &run, turn, number, kept, slowest, ended = std::move(ended)](const Moment& end) {
+  const auto watched = std::make_shared<Watched>();
+  const auto has_moved = [this, &run, turn, number, kept, watched, ended = std::move(ended)](const Moment& end) {
     CollectiveMessage moved = kept;
     if (channels_) moved.start = std::max(kept.start, end.time - kept.alone);  // its turn came then
     moved.moved = end.time;
     moved.arrived = arrival(run, turn, number, kept.bytes, Moment(end.time)).time;
-    moved.link = slowest->link;
-    options_.log->add(moved);
+    moved.link = watched->link;
+    options_.log->add(moved, watched->changes);
     ended(end);
   };
-  transfer(run, turn, number, bytes, ready, slowest.get(), has_moved);
+  transfer(run, turn, number, bytes, ready, watched.get(), has_moved);
 }
 
-void MessageTransport::transfer(Run& run, PlanOrder::Turn turn, int number, Bytes bytes, const Moment& ready, Slowest* slowest,
+void MessageTransport::transfer(Run& run, PlanOrder::Turn turn, int number, Bytes bytes, const Moment& ready, Watched* watched,
                                 Ended ended) {
   const PlannedCollective::Way& way = run.collective->way(turn.stage, turn.message);
   const Stage& stage = run.collective->plan().stage(turn.stage);
@@ -175,10 +175,10 @@ void MessageTransport::transfer(Run& run, PlanOrder::Turn turn, int number, Byte
                           .bytes = bytes,
                           .latency = latency,
                           .payload = run.movement.payload,
-                          .slowest = slowest},
+                          .watched = watched},
                          ready, std::move(ended));
   }
-  if (slowest != nullptr) slowest->link = narrowest_link(communicator_.rank(message.from), communicator_.rank(message.to));
+  if (watched != nullptr) watched->link = narrowest_link(communicator_.rank(message.from), communicator_.rank(message.to));
   const Seconds duration = way.hop.beta * bytes;
   const Why reason = ready.cause ? why(PathClass::transfer, run, turn) : Why();
   if (channels_) {

@@ -58,7 +58,7 @@ class MessageTransport : public Transport {
 
   Run& begin(const Movement& movement, Seconds now);
   using Ended = std::function<void(const Moment&)>;
-  void transfer(Run& run, PlanOrder::Turn turn, int number, Bytes bytes, const Moment& ready, Slowest* slowest, Ended ended);
+  void transfer(Run& run, PlanOrder::Turn turn, int number, Bytes bytes, const Moment& ready, Watched* watched, Ended ended);
   /// Of a run whose messages are kept.
   void transfer_kept(Run& run, PlanOrder::Turn turn, int number, Bytes bytes, const Moment& ready, const PlanRun::Readiness& readiness,
                      Ended ended);
