@@ -40,7 +40,7 @@ def page_data(runs, frame, tracks, kinds, explained, networks):
         "slack": SLACK,
         "heat": [theme.heat(step / 20) for step in range(21)],
         "kinds": list(kinds),
-        "timelines": [one | {"name": name_of(frame, one["run"], one["point"])} for one in tracks],
+        "timelines": [one | {"name": name_of(frame, one["run"], one["point"])} | ({} if shows_use(one, networks) else {"use": None}) for one in tracks],
         "classes": [{"name": name, **theme.colors(color)} for name, color in CLASSES.items()],
         "best": {"timeline": fastest(frame, [(one["run"], one["point"]) for one in tracks]),
                  "explanation": fastest(frame, [(one.row["run"], one.row["point"]) for one in explained]),
@@ -49,6 +49,11 @@ def page_data(runs, frame, tracks, kinds, explained, networks):
         "explanations": [explanation(frame, one, texts) for one in explained],
         "texts": list(texts),
     }
+
+
+def shows_use(one, networks):
+    """Whether the page shows the use of all links of a timeline: in the network's picture, or beside messages. Else it would only be large."""
+    return any("messages" in row for row in one["rows"]) or (one["run"], one["point"]) in {(int(its.row["run"]), int(its.row["point"])) for its in networks}
 
 
 def fastest(frame, points):
