@@ -28,6 +28,10 @@ class MessageLog {
   bool is_open() const { return is_open_ && not_kept_ == 0.0; }
   /// A collective of so many messages begins, of which shown workers send so many. Returns whether they are kept.
   bool begin(double messages, double of_shown);
+  /// The messages of a collective that begins, so many, cannot be kept.
+  void close(double messages) {
+    if (is_open()) not_kept_ = messages;
+  }
   /// `changes`: of the message's rate; left out where there are too many in all.
   void add(CollectiveMessage message, const std::vector<RateChange>& changes);
 

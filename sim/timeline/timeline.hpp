@@ -199,7 +199,7 @@ struct JobTimeline {
   std::vector<Interval> server_work;            ///< when the parameter servers were busy
   std::vector<TransferSpan> transfers;
   std::vector<MessageSpan> messages;
-  std::vector<CollectiveMessage> collective_messages;  ///< in the order in which they have moved
+  std::vector<CollectiveMessage> collective_messages;  ///< of whole collectives, those of the run's end excepted
   std::vector<RateChange> rate_changes;                ///< of these messages, one after the other
   double messages_not_kept = 0.0;                      ///< > 0: of the first collective whose messages were too many, so many
   std::vector<ServerTraffic> server_traffic;           ///< per simulated worker; empty without servers

@@ -207,11 +207,25 @@ class Messages(Case):
             self.assertTrue(all(end <= start + 1e-4 for (_, end), (start, _) in zip(spans, spans[1:])))
 
     def test_a_timeline_changes_no_result(self):
-        """Not either where it has messages simulated that are known from before."""
-        content = scenario(cluster=FAT_TREE, all_reduce="ring", fidelity="flow", iterations={"warmup": 2, "measured": 5})
-        self.timeline(content)
-        with_timeline = self.result["iteration_s"]
-        self.assertAlmostEqual(self.point(content)["iteration_s"], with_timeline, delta=1e-9 * with_timeline)
+        for its in (STAR, FAT_TREE):
+            content = scenario(cluster=its, all_reduce="ring", fidelity="flow", iterations={"warmup": 2, "measured": 5})
+            self.timeline(content)
+            with_timeline = self.result["iteration_s"]
+            self.assertEqual(self.point(content)["iteration_s"], with_timeline)
+
+    def test_collectives_that_are_known_from_before_have_their_messages(self):
+        """Equal all-reduces of equal workers are simulated once, but for --no-symmetry."""
+        for its, name in ((STAR, "ring"), (FAT_TREE | {"placement": "linear"}, "halving-doubling")):
+            content = scenario(cluster=its, all_reduce=name, fidelity="flow", iterations={"warmup": 1, "measured": 4})
+            again, each = (sorted(self.messages(self.timeline(content, *words)), key=lambda one: (one["collective"], one["from"], one["step"]))
+                           for words in ((), ("--no-symmetry",)))
+            self.assertEqual(len(again), len(each))
+            for one, other in zip(again, each):
+                for key in ("collective", "from", "to", "step", "part", "iteration"):
+                    self.assertEqual(one[key], other[key])
+                for key in ("start", "end", "arrives", "sender_ready", "receiver_ready", "alone"):
+                    self.assertAlmostEqual(one[key], other[key], delta=2e-9)
+            self.assertGreaterEqual(len({one["collective"] for one in again}), 5 * len(GRADIENTS))
 
     def test_only_what_is_chosen_is_shown(self):
         content = scenario(cluster=FAT_TREE, all_reduce="ring", fidelity="flow", iterations={"warmup": 1, "measured": 4})
