@@ -62,7 +62,7 @@ bool may_end_before_all_post(const std::vector<Operation>& operations) {
 MessageLatency latency_of(const Job& job, Network& network) { return {network, job.speed.seed, job.draws_latencies}; }
 
 std::unique_ptr<Transport> make_transport(const Job& job, const StreamSetup& row, const Communicator& communicator, int posters,
-                                          Flows* flows, bool alone, int index, Network& network, Clock& clock) {
+                                          Flows* flows, bool alone, int index, Network& network, MessageLog* log, Clock& clock) {
   const StreamRules& rules = row.rules;
   LatencyFactor factor = [&job, index](Ticket ticket) {
     return job.latency_cv > 0.0 ? latency_factor(job.latency_cv, job.speed.seed, index, ticket) : 1.0;
@@ -78,7 +78,8 @@ std::unique_ptr<Transport> make_transport(const Job& job, const StreamSetup& row
                                                                         .shortcuts = job.shortcuts,
                                                                         .is_alone = alone && stays_same,
                                                                         .changes = network.changes_with_time(),
-                                                                        .stream = static_cast<std::uint32_t>(index)},
+                                                                        .stream = static_cast<std::uint32_t>(index),
+                                                                        .log = log},
                                               clock);
   }
   return std::make_unique<RecurrenceTransport>(posters, communicator, planned, std::move(factor), job.shortcuts);
@@ -118,6 +119,7 @@ JobRun::JobRun(const Job& job, Network& network, Flows* flows, bool alone, Windo
           [this](int rank, const PeerLinks::Model& brought) { return answer_with(rank, brought); }, recorder_, clock) {
   if (job.records_causes && !job.shown_workers.empty() && !job.sends_more && !has_partial_stream(job) && !has_following_stream(job))
     recorder_.keep_ties(most_ties);
+  if (job.collective_messages) recorder_.keep_collective_messages(*job.collective_messages);
   const bool only_stream = job.streams.size() == 1 && job.streams.front().groups.size() == 1;
   const int count = job.simulated();
   Indexed<std::vector<Stream*>> streams_of(count);  // by worker and row: the stream of the worker's group
@@ -132,7 +134,7 @@ JobRun::JobRun(const Job& job, Network& network, Flows* flows, bool alone, Windo
     for (const Communicator& group : row.groups) {
       const int posters = job.lockstep ? 1 : group.size();
       auto transport = make_transport(job, row, group, posters, flows_of(job, flows), alone && only_stream && !job.sends_more,
-                                      static_cast<int>(streams_.size()), network, clock);
+                                      static_cast<int>(streams_.size()), network, recorder_.collective_messages(), clock);
       transport->prepare_by(job.host, group);
       streams_.push_back(std::make_unique<Stream>(static_cast<int>(streams_.size()), group, job.lockstep, row.rules, row.operations,
                                                   std::move(transport), hand_over, clock));

@@ -14,6 +14,7 @@
 #include "engine/simgrid/network_model.hpp"
 #include "engine/worker/speed.hpp"
 #include "engine/worker/worker.hpp"
+#include "timeline/message_log.hpp"
 #include "timeline/timeline.hpp"
 #include "trace/step_profile.hpp"
 
@@ -72,16 +73,17 @@ struct Job {
   int measured = 1;                                             ///< >= 1, iterations that the first worker has to do in the measured window
   int cycle = 1;                                                ///< >= 1, of which the measured ones are a multiple
   double most_steps = std::numeric_limits<double>::infinity();  ///< gradient steps of all simulated workers, after which it is an error
-  bool updates_in_forward = false;       ///< the next step's forward updates the model, which is not complete at a step's end
-  int steps_per_round = 0;               ///< > 0: iterations are rounds, of at most so many steps; else steps
-  bool lockstep = false;                 ///< one simulated worker stands for all ranks: only for equal workers whose every wait is
-                                         ///< for something that all of them do
-  bool run_ahead = true;                 ///< workers may run ahead of the clock within a step
-  bool shortcuts = true;                 ///< collectives whose times are known from before are not simulated again
-  bool goes_on = true;                   ///< workers begin further steps after the window until all have left it; else each stops
-  bool records_causes = false;           ///< for the timeline's critical path
-  bool keeps_messages = false;           ///< in the timeline: those between two workers, or with servers
-  std::vector<int> shown_workers;        ///< simulated ones, for which per-layer spans are kept
+  bool updates_in_forward = false;  ///< the next step's forward updates the model, which is not complete at a step's end
+  int steps_per_round = 0;          ///< > 0: iterations are rounds, of at most so many steps; else steps
+  bool lockstep = false;            ///< one simulated worker stands for all ranks: only for equal workers whose every wait is
+                                    ///< for something that all of them do
+  bool run_ahead = true;            ///< workers may run ahead of the clock within a step
+  bool shortcuts = true;            ///< collectives whose times are known from before are not simulated again
+  bool goes_on = true;              ///< workers begin further steps after the window until all have left it; else each stops
+  bool records_causes = false;      ///< for the timeline's critical path
+  bool keeps_messages = false;      ///< in the timeline: those between two workers, or with servers
+  std::optional<MessageLog> collective_messages{};  ///< keeps, in the timeline, messages of collectives that move one by one
+  std::vector<int> shown_workers;                   ///< simulated ones, for which per-layer spans are kept
   std::shared_ptr<Dataflow> dataflow{};  ///< records what is computed from what; needs every worker simulated, and none that runs ahead
   std::function<void(int iteration)> on_iteration{};  ///< called when the first worker begins it
 

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <limits>
+#include <map>
 #include <numeric>
 #include <set>
 #include <vector>
@@ -12,6 +14,7 @@
 #include "base/indexed.hpp"
 #include "metrics/metrics.hpp"
 #include "metrics/slack.hpp"
+#include "output/message_tracks.hpp"
 #include "output/trace_events.hpp"
 
 namespace syncopate {
@@ -265,6 +268,31 @@ void add_path(const std::vector<PathSlice>& path, const std::vector<int>& worker
   }
 }
 
+/// Each link once, and how it was used as percentages and how many stretches each lasts, links that were used alike together.
+std::string describe(const LinkTable& table) {
+  const auto quoted = [](const std::string& text) { return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace); };
+  std::map<std::string, std::string> alike;  // names of the links, by their use
+  for (const LinkTable::Link& link : table.links) {
+    std::string use;
+    std::size_t count = 0;
+    for (std::size_t bin = 0; bin < table.bins; ++bin) {
+      ++count;
+      const auto rounded = [&](std::size_t one) { return std::llround(1000 * link.utilisation[one]); };
+      if (bin + 1 < table.bins && rounded(bin + 1) == rounded(bin)) continue;
+      fmt::format_to(std::back_inserter(use), "{}{:g},{}", use.empty() ? "" : ",", static_cast<double>(rounded(bin)) / 10, count);
+      count = 0;
+    }
+    std::string& names = alike[use];
+    fmt::format_to(std::back_inserter(names), R"({}{{"name":{},"cable":{},"bandwidth_Bps":{}}})", names.empty() ? "" : ",",
+                   quoted(link.name), quoted(link.cable), Json(link.bandwidth.value).dump());
+  }
+  std::string text;
+  for (const auto& [use, names] : alike)
+    fmt::format_to(std::back_inserter(text), "{}\n{{\"links\":[{}],\"percent\":[{}]}}", text.empty() ? "" : ",", names, use);
+  return fmt::format(R"({{"from_us":{:.3f},"to_us":{:.3f},"stretches":{},"use":[{}]}})", table.shown.start.value * 1e6,
+                     table.shown.end.value * 1e6, table.bins, text);
+}
+
 /// As a process after all others.
 void add_links(const std::vector<LinkUse>& links, int process, const Interval& shown, TraceEvents& events) {
   if (links.empty()) return;
@@ -303,8 +331,20 @@ std::vector<int> TimelineView::workers(int simulated, int gpus) const {
   return shown;
 }
 
+Interval shown_time(const JobTimeline& timeline, const TimelineView& view) {
+  const auto simulated = static_cast<int>(timeline.steps.size());
+  Interval all = {always.end, always.start};
+  for (const int worker : view.workers(simulated, timeline.workers / simulated)) {
+    const std::vector<Step>& steps = timeline.steps[at(worker)];
+    const Interval shown = shown_time(steps, timeline.window, view.iterations);
+    if (shown.end > shown.start && !steps.empty())
+      all = {std::min(all.start, shown.start), std::max(all.end, std::min(shown.end, steps.back().end))};
+  }
+  return all.end > all.start ? Interval{std::max(Seconds(0), all.start), all.end} : Interval();
+}
+
 std::string timeline_json(const JobTimeline& timeline, const StepProfile& profile, const Point& point, const TimelineView& view,
-                          const std::vector<PathSlice>& path, const std::vector<LinkUse>& links, const std::vector<std::string>& hosts) {
+                          const std::vector<PathSlice>& path, const NetworkView& network) {
   TraceEvents events;
   const auto simulated = static_cast<int>(timeline.steps.size());
   const std::vector<int> workers = view.workers(simulated, timeline.workers / simulated);
@@ -312,25 +352,30 @@ std::string timeline_json(const JobTimeline& timeline, const StepProfile& profil
   const Scenario& scenario = point.scenario;
   const Slack slack(timeline);
   Interval all = {always.end, always.start};
+  MessageTracks messages(timeline, network.link_names);
   for (const int worker : workers) {
     const Interval shown = shown_time(timeline.steps[at(worker)], timeline.window, view.iterations);
+    messages.show(worker, shown);
     if (shown.end > shown.start) all = {std::min(all.start, shown.start), std::max(all.end, shown.end)};
-    events.name("process_name", worker, 0, describe_worker(worker, timeline, hosts));
+    events.name("process_name", worker, 0, describe_worker(worker, timeline, network.hosts));
     WorkerTracks(worker, timeline, slack, profile, shown, scenario.schedule.pace.steps_per_round > 0, events).draw(moving);
   }
+  messages.draw(events);
   if (!workers.empty()) add_path(path, workers, all, events);
-  if (all.end > all.start) add_links(links, workers.back() + 2, all, events);
-  const Json about = {{"point", point.index},
-                      {"scenario", scenario.name},
-                      {"model", scenario.trace->model},
-                      {"provenance", scenario.trace->provenance.kind},
-                      {"cluster", scenario.cluster.name},
-                      {"schedule", scenario.schedule.name},
-                      {"nodes", scenario.cluster.nodes},
-                      {"window_open_s", timeline.window.open.value},
-                      {"window_close_s", timeline.window.close.value}};
-  return fmt::format(R"({{"displayTimeUnit":"ms","otherData":{},"traceEvents":[{}]}})",
-                     about.dump(-1, ' ', false, Json::error_handler_t::replace), events.text()) +
+  if (all.end > all.start) add_links(network.busiest, workers.back() + 2, all, events);
+  Json about = {{"point", point.index},
+                {"scenario", scenario.name},
+                {"model", scenario.trace->model},
+                {"provenance", scenario.trace->provenance.kind},
+                {"cluster", scenario.cluster.name},
+                {"schedule", scenario.schedule.name},
+                {"nodes", scenario.cluster.nodes},
+                {"window_open_s", timeline.window.open.value},
+                {"window_close_s", timeline.window.close.value}};
+  if (!network.missing_messages.empty()) about["messages"] = network.missing_messages;
+  return fmt::format(R"({{"displayTimeUnit":"ms","otherData":{},"traceEvents":[{}]{}}})",
+                     about.dump(-1, ' ', false, Json::error_handler_t::replace), events.text(),
+                     network.links.links.empty() ? "" : ",\"links\":" + describe(network.links)) +
          '\n';
 }
 

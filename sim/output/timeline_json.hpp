@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "scenario/scenario.hpp"
+#include "timeline/message_log.hpp"
 #include "timeline/timeline.hpp"
 #include "trace/step_profile.hpp"
 
@@ -12,11 +13,7 @@ namespace syncopate {
 
 /// What of a run a timeline shows, and how its file is written.
 struct TimelineView {
-  /// From 0 on, of the steps that a worker begins in the measured window.
-  struct Iterations {
-    int first = 0;
-    int last = 0;
-  };
+  using Iterations = MessageLog::Iterations;
   /// Simulated workers of a run that is shown with its critical path, and what messages with servers and peers do to links: for the memory
   /// that this takes.
   static constexpr int most_in_full = 64;
@@ -49,13 +46,36 @@ struct LinkUse {
   bool others_alike = false;    ///< others of the busiest links are used in the same way
 };
 
+/// How links were used over time, in stretches of equal length.
+struct LinkTable {
+  struct Link {
+    std::string name;
+    std::string cable;  ///< the same of both its directions
+    Rate bandwidth;
+    std::vector<double> utilisation;  ///< by stretch
+  };
+  Interval shown;
+  std::size_t bins = 0;     ///< stretches
+  std::vector<Link> links;  ///< that something crosses then
+};
+
+/// What a timeline says of a network.
+struct NetworkView {
+  std::vector<LinkUse> busiest{};  ///< counter tracks, in a process of their own
+  LinkTable links{};
+  std::vector<std::string> link_names{};  ///< by number in the network; may be empty where no messages of collectives were kept
+  std::vector<std::string> hosts{};       ///< by simulated worker, where hosts have names
+  std::string missing_messages{};         ///< describe_missing_messages
+};
+
+/// When anything of a run is shown; no time at all where nothing is.
+Interval shown_time(const JobTimeline& timeline, const TimelineView& view);
+
 /// A timeline in the Chrome trace-event format, which Perfetto and chrome://tracing open: a process per shown worker, a track for its
 /// compute and one for its Stream, arrows from the layers' backward to what takes their gradients away. Slices on a track nest; times are
 /// whole nanoseconds. `path`: of a run that has recorded causes, in the order of time; a process of its own, with an arrow to what a
-/// shown worker computes whenever the path comes to it. `links`: counter tracks, in a process of their own. `hosts`: by simulated worker,
-/// where hosts have names.
+/// shown worker computes whenever the path comes to it. Messages of collectives are on tracks of their senders.
 std::string timeline_json(const JobTimeline& timeline, const StepProfile& profile, const Point& point, const TimelineView& view,
-                          const std::vector<PathSlice>& path = {}, const std::vector<LinkUse>& links = {},
-                          const std::vector<std::string>& hosts = {});
+                          const std::vector<PathSlice>& path = {}, const NetworkView& network = {});
 
 }  // namespace syncopate

@@ -43,6 +43,12 @@ void TraceEvents::arrow(int from_worker, int from_track, int to_worker, int to_t
   add_arrow("critical", from_worker, from_track, nanoseconds(time), to_worker, to_track, nanoseconds(time));
 }
 
+void TraceEvents::arrow(int from_worker, int from_track, const Interval& from, int to_worker, int to_track, Seconds time) {
+  const std::int64_t last = nanoseconds(from.end) - 1;
+  if (last < nanoseconds(from.start)) return;
+  add_arrow("message", from_worker, from_track, last, to_worker, to_track, nanoseconds(time));
+}
+
 void TraceEvents::add_arrow(const char* name, int from_worker, int from_track, std::int64_t from, int to_worker, int to_track,
                             std::int64_t to) {
   ++arrows_;

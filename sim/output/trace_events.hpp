@@ -26,6 +26,9 @@ class TraceEvents {
   /// An arrow called "critical" from what one track of a worker shows at `time` to what another worker's does then.
   void arrow(int from_worker, int from_track, int to_worker, int to_track, Seconds time);
 
+  /// An arrow called "message" from just before the end of a slice of one worker to the beginning of another one's, at `time`.
+  void arrow(int from_worker, int from_track, const Interval& from, int to_worker, int to_track, Seconds time);
+
   /// The value of a counter of a worker from a time on: a number as text, and what it counts.
   void counter(const std::string& name, int worker, Seconds time, const std::string& unit, const std::string& value);
 

@@ -103,10 +103,26 @@ Bytes memory_of(const RunPlan& plan) {
   return of_process + plan.ranks * of_rank + workers + counts.steps * of_step + (counts.collectives + counts.exchanges) * of_post;
 }
 
+/// Messages of collectives that a timeline keeps, and those that it shows.
+struct TimelineMessages {
+  double kept = 0.0;
+  double shown = 0.0;
+};
+TimelineMessages messages_of(const Scenario& scenario, const RunPlan& plan, const TimelineView& view) {
+  if (plan.counts.steps == 0.0) return {};
+  const int simulated = plan.simulated;
+  const auto workers = static_cast<double>(view.workers(simulated, scenario.cluster.workers() / simulated).size());
+  const double steps = plan.counts.steps / simulated;
+  const double shown_steps = view.iterations ? std::min(steps, view.iterations->last - view.iterations->first + 1.0) : steps;
+  const double all = shown_steps / steps * plan.counts.shown;
+  return {std::min(MessageLog::most, all), std::min(MessageLog::most_shown, workers / simulated * all)};
+}
+
 Bytes timeline_of(const Scenario& scenario, const RunPlan& plan, const TimelineView& view) {
   constexpr Bytes of_slice(165);
   constexpr Bytes of_arrow(190);
   constexpr Bytes of_change(110);
+  constexpr Bytes of_message(560);  // with its arrow
   constexpr double compressed = 0.1;
   const int simulated = plan.simulated;
   const auto workers = static_cast<double>(view.workers(simulated, scenario.cluster.workers() / simulated).size());
@@ -116,7 +132,8 @@ Bytes timeline_of(const Scenario& scenario, const RunPlan& plan, const TimelineV
   const double messages = gradients * (scenario.schedule.traffic.servers ? 2.0 : 1.0);
   constexpr double phases = 6.0;
   const double changes = changes_of_link_use(scenario, simulated, messages);
-  const Bytes bytes = steps * (workers * ((2.0 * layers + messages + phases) * of_slice + gradients * of_arrow) + changes * of_change);
+  const Bytes bytes = steps * (workers * ((2.0 * layers + messages + phases) * of_slice + gradients * of_arrow) + changes * of_change) +
+                      messages_of(scenario, plan, view).shown * of_message;
   return view.compressed ? compressed * bytes : bytes;
 }
 
@@ -201,7 +218,8 @@ Cost CostEstimate::of(int measured) {
   TimelineView view = *options_.timeline;
   view.compressed = false;
   const Bytes file = timeline_of(fixed_, its_plan, view);
-  cost.memory += in_memory * file;
+  constexpr Bytes of_kept_message(200);  // while the vector of all grows
+  cost.memory += in_memory * file + messages_of(fixed_, its_plan, view).kept * of_kept_message;
   cost.time += of_file * file;
   return cost;
 }

@@ -7,14 +7,14 @@
 namespace syncopate {
 
 void visit_collectives(const JobTimeline& timeline, PlannedCollectives& planned,
-                       const std::function<void(const PlannedCollective& collective, const Interval& moving, Bytes bytes)>& visit) {
+                       const std::function<void(const MovingCollective& collective)>& visit) {
   std::map<std::pair<int, const Payload*>, Seconds> lasted;
   for (const CollectiveSpan& span : timeline.collectives) {
     Seconds& as_before = lasted[{span.stream, span.payload.get()}];
     if (!span.is_cut_off) as_before = span.end - span.start;
     const Seconds end = span.is_cut_off ? std::max(span.end, span.start + as_before) : span.end;
     const Communicator& communicator = timeline.streams[static_cast<std::size_t>(span.stream)];
-    visit(planned(span.operation, communicator, span.payload->bytes), Interval{span.start, end}, span.payload->bytes);
+    visit({span, planned(span.operation, communicator, span.payload->bytes), {span.start, end}});
   }
 }
 
@@ -36,6 +36,17 @@ std::vector<Leg> Legs::of(TransferSpan::Kind kind, int worker, int to) const {
     }
   }
   return legs;
+}
+
+const CrossedLinks::Shares& CrossedLinks::operator()(const MessageSpan& message) {
+  const auto [entry, is_new] = known_.try_emplace({message.kind, message.worker, message.to});
+  if (!is_new) return entry->second;
+  std::map<std::size_t, double> shares;
+  for (const Leg& leg : legs_.of(message.kind, message.worker, message.to)) {
+    for (const std::size_t link : network_.path(leg.from, leg.to).links) shares[link] += leg.share;
+  }
+  entry->second.assign(shares.begin(), shares.end());
+  return entry->second;
 }
 
 }  // namespace syncopate

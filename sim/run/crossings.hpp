@@ -1,6 +1,9 @@
 #pragma once
 
 #include <functional>
+#include <map>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "cluster/planned.hpp"
@@ -9,9 +12,16 @@
 
 namespace syncopate {
 
-/// Calls `visit` with every collective, and when it moves its bytes: if the run has cut it off, as long as one like it did before.
+/// A collective of a run.
+struct MovingCollective {
+  const CollectiveSpan& span;
+  const PlannedCollective& planned;
+  Interval moving;  ///< if the run has cut it off, as long as one like it did before
+
+  Bytes bytes() const { return span.payload->bytes; }
+};
 void visit_collectives(const JobTimeline& timeline, PlannedCollectives& planned,
-                       const std::function<void(const PlannedCollective& collective, const Interval& moving, Bytes bytes)>& visit);
+                       const std::function<void(const MovingCollective& collective)>& visit);
 
 /// From one rank to another, or a server: the share of a message's bytes that goes there.
 struct Leg {
@@ -32,6 +42,21 @@ class Legs {
   int ranks_;
   int stands_for_;
   const std::vector<int>& servers_;
+};
+
+/// Which links the messages with servers and peers cross.
+class CrossedLinks {
+ public:
+  /// A link's number, and the share of a message's bytes that crosses it.
+  using Shares = std::vector<std::pair<std::size_t, double>>;
+
+  CrossedLinks(const JobTimeline& timeline, Setup& setup) : legs_(timeline, setup), network_(setup.network()) {}
+  const Shares& operator()(const MessageSpan& message);
+
+ private:
+  Legs legs_;
+  Network& network_;
+  std::map<std::tuple<TransferSpan::Kind, int, int>, Shares> known_;
 };
 
 }  // namespace syncopate

@@ -140,6 +140,7 @@ PointResult simulate_jobs(const Point& point, const PointOptions& options) {
     headway.watch(alone.back(), parts.size() + i);
     alone.back().shown_workers.clear();
     alone.back().records_causes = alone.back().keeps_messages = false;
+    alone.back().collective_messages.reset();
   }
   const Timeline runs = simulate(jobs, parts.front().setup->network());
   PointResult result = measure_point(point, *parts.front().setup, jobs.front(), runs.front(), parts.front().plan);

@@ -49,10 +49,10 @@ void add_collectives(const JobTimeline& timeline, PlannedCollectives& planned, L
   std::vector<std::pair<const PlannedCollective*, Bytes>>
       moved;  // of the plan, in the order of time, so that sums are the same in every run
   std::map<const PlannedCollective*, std::size_t> places;
-  visit_collectives(timeline, planned, [&](const PlannedCollective& collective, const Interval& moving, Bytes bytes) {
-    const auto [place, is_new] = places.try_emplace(&collective, moved.size());
-    if (is_new) moved.emplace_back(&collective, Bytes(0));
-    moved[place->second].second += timeline.window.share(moving) * bytes;
+  visit_collectives(timeline, planned, [&](const MovingCollective& collective) {
+    const auto [place, is_new] = places.try_emplace(&collective.planned, moved.size());
+    if (is_new) moved.emplace_back(&collective.planned, Bytes(0));
+    moved[place->second].second += timeline.window.share(collective.moving) * collective.bytes();
   });
   for (const auto& [collective, data] : moved) {
     loads.add_between_nodes(collective->between_nodes() * data);

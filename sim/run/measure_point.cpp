@@ -198,9 +198,16 @@ PointResult measure_point(const Point& point, Setup& setup, const Job& job, cons
   if (options.explain) result.details["path"] = to_json(path_shares(run, setup, result.metrics.iteration));
   if (options.timeline) {
     const bool knows_all = !job.sends_more || job.keeps_messages;
-    const std::vector<LinkUse> uses = knows_all ? use_over_time(load.links, run, setup) : std::vector<LinkUse>();
-    result.timeline = timeline_json(run, job.profile, point, *options.timeline, path_slices(run, setup), uses,
-                                    hosts_of(static_cast<int>(run.steps.size()), setup));
+    NetworkView network = {.hosts = hosts_of(static_cast<int>(run.steps.size()), setup),
+                           .missing_messages = describe_missing_messages(job, run, setup)};
+    const Interval shown = shown_time(run, *options.timeline);
+    if (knows_all && plan.fidelity != Fidelity::alpha_beta && shown.end > shown.start) {
+      network.busiest = use_over_time(load.links, run, setup);
+      network.links = use_of_all_links(run, setup, shown);
+    }
+    for (std::size_t link = 0; !run.collective_messages.empty() && link < setup.network().count_links(); ++link)
+      network.link_names.push_back(setup.network().link(link).name);
+    result.timeline = timeline_json(run, job.profile, point, *options.timeline, path_slices(run, setup), network);
     if (options.timeline->compressed) result.timeline = gzip(result.timeline);
   }
   if (job.dataflow) result.dataflow = job.dataflow->take(about(point));

@@ -228,6 +228,7 @@ void add_collectives(Setup& setup, const RunPlan& plan, double posts, RunCounts&
     }
     const int overlapping = load.stream.rules.channels;
     const double each = count_messages(collective.plan()) / (plan.simulated == 1 ? ranks : 1);
+    if (plan.simulated > 1) counts.shown += load.collectives * each;
     const bool recalls = repeats && is_alone && overlapping == 1;
     const double messages = (recalls ? load.different : load.collectives) * each;
     double shared = 0.0;

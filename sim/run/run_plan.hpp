@@ -21,6 +21,7 @@ struct RunCounts {
   /// flows.
   double met_flows = 0.0;
   double exchanges = 0.0;  ///< with servers or peers
+  double shown = 0.0;      ///< messages of collectives that a timeline of all ranks shows, those that are known from before included
 };
 
 /// What the simulation of a point consists of. The simulation, the estimates and the limits read it.

@@ -39,11 +39,13 @@ void Recorder::open_window(Seconds now) {
   timeline_.window.open = now;
   std::erase_if(sent_, [now](const MessageSpan& message) { return message.moving.end <= now; });
   timeline_.window.has_opened = true;
+  if (collective_messages_) collective_messages_->open_window(now);
 }
 
 void Recorder::close_window(Seconds now) { timeline_.window.close = now; }
 
 void Recorder::begin_step(int worker, Seconds now) {
+  if (collective_messages_) collective_messages_->begin_step(worker, now);
   std::vector<Step>& steps = timeline_.steps[at(worker)];
   if (has_left_window(worker)) {
     steps.back() = {.start = now};
@@ -108,6 +110,7 @@ JobTimeline Recorder::take(int workers, bool serves, std::vector<Communicator> s
   timeline_.streams = std::move(streams);
   timeline_.collectives = std::move(collectives);
   if (!serves) timeline_.server_traffic.clear();
+  if (collective_messages_) collective_messages_->hand_over(timeline_);
   for (const MessageSpan& message : sent_)
     timeline_.peer_traffic[{message.worker, message.to}] += timeline_.window.share(message.moving) * message.bytes;
   for (std::size_t worker = 0; worker < timeline_.steps.size(); ++worker) {

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "base/indexed.hpp"
+#include "timeline/message_log.hpp"
 #include "timeline/timeline.hpp"
 
 namespace syncopate {
@@ -23,6 +25,11 @@ class Recorder {
     timeline_.ties.resize(timeline_.steps.size());
     most_ties_ = most;
   }
+
+  /// Also keeps messages of collectives.
+  void keep_collective_messages(MessageLog log) { collective_messages_ = std::move(log); }
+  /// Null where they are not kept.
+  MessageLog* collective_messages() { return collective_messages_ ? &*collective_messages_ : nullptr; }
 
   bool is_shown(int worker) const { return shown_[at(worker)]; }
 
@@ -101,6 +108,7 @@ class Recorder {
   std::size_t ties_ = 0;
   std::size_t most_ties_ = 0;
   bool keeps_messages_;
+  std::optional<MessageLog> collective_messages_;
   std::vector<MessageSpan> sent_;  ///< messages that end, as far as known, after the window opened
   std::vector<Bytes> held_;        ///< bytes of other workers' parameters, by worker
   std::vector<bool> shown_;

@@ -87,6 +87,32 @@ struct MessageSpan {
   Bytes bytes;
 };
 
+/// A message of a collective, or a segment of one. Only kept on request, then those of all ranks (see MessageLog).
+struct CollectiveMessage {
+  Seconds sender_ready{};    ///< its sender has what it carries, and has sent what comes before it
+  Seconds receiver_ready{};  ///< its receiver takes part, and has received what comes before it
+  Seconds start{};           ///< its bytes begin to move
+  Seconds moved{};           ///< its bytes have moved: its sender may send the next message
+  Seconds arrived{};         ///< its receiver has them, and has added them to its own where it does that
+  Seconds alone{};           ///< how long its bytes would move if nothing else did
+  Bytes bytes{};
+  std::int32_t from = 0;         ///< rank
+  std::int32_t to = 0;           ///< rank
+  std::int32_t stream = 0;       ///< of its collective
+  std::int32_t number = 0;       ///< of its collective within the stream
+  std::int32_t round = 0;        ///< of its collective's plan: stages and their repeats, counted from 0
+  std::int32_t part = 0;         ///< of the vector, the first one that it carries; see Plan
+  std::int32_t link = -1;        ///< of the network: the one that held it back when it was slowest; -1: not known
+  std::size_t first_change = 0;  ///< in JobTimeline::rate_changes
+  std::int32_t changes = 0;      ///< of its rate
+};
+
+/// The rate of a message changes.
+struct RateChange {
+  Seconds at;
+  double moved = 0.0;  ///< the share of its bytes that has moved by then
+};
+
 /// Bytes between a client and its parameter servers in the measured window.
 struct ServerTraffic {
   Bytes pushed;
@@ -173,10 +199,13 @@ struct JobTimeline {
   std::vector<Interval> server_work;            ///< when the parameter servers were busy
   std::vector<TransferSpan> transfers;
   std::vector<MessageSpan> messages;
-  std::vector<ServerTraffic> server_traffic;          ///< per simulated worker; empty without servers
-  std::map<std::pair<int, int>, Bytes> peer_traffic;  ///< between pairs of workers in the measured window, without collectives
-  Bytes held_at_most;                                 ///< maximum over workers, of other workers' parameters
-  std::vector<PathPiece> critical_path;               ///< from the window's opening to its close; empty if causes are not recorded
+  std::vector<CollectiveMessage> collective_messages;  ///< of whole collectives, those of the run's end excepted
+  std::vector<RateChange> rate_changes;                ///< of these messages, one after the other
+  double messages_not_kept = 0.0;                      ///< > 0: of the first collective whose messages were too many, so many
+  std::vector<ServerTraffic> server_traffic;           ///< per simulated worker; empty without servers
+  std::map<std::pair<int, int>, Bytes> peer_traffic;   ///< between pairs of workers in the measured window, without collectives
+  Bytes held_at_most;                                  ///< maximum over workers, of other workers' parameters
+  std::vector<PathPiece> critical_path;                ///< from the window's opening to its close; empty if causes are not recorded
 };
 
 /// One entry per job.

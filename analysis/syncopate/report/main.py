@@ -75,8 +75,9 @@ def make(options):
     embedded, kinds = [], {}
     shown, remarks = [], []
     if is_page or options.picture or (options.figure or "timeline") == "timeline" and options.y is None:
-        most = tracks.most_slices(sum(len(run.timelines) for run in runs))
-        shown, remarks = lanes.read_all(runs, frame, lambda file: embedded.append(tracks.tracks(file, most, kinds)) if is_page else None)
+        points = sum(len(run.timelines) for run in runs)
+        most = tracks.most_slices(points), tracks.most_messages(points)
+        shown, remarks = lanes.read_all(runs, frame, lambda file: embedded.append(tracks.tracks(file, most[0], kinds, most[1])) if is_page else None)
     explained = explanations.read_all(runs, frame) if is_page else []
     networks = network_file.read_all(runs, frame) if is_page else []
     if options.cluster:

@@ -10,7 +10,7 @@ from syncopate.results.labels import NODES, said, short
 from syncopate.web import theme
 from syncopate.web.template import fill_interactive
 
-SCRIPTS = ("data", "numbers", "elements", "state", "theme", "legend", "key", "scaling", "composition", "timeline", "explanation", "network", "table", "start")
+SCRIPTS = ("data", "numbers", "elements", "state", "theme", "legend", "key", "scaling", "composition", "use", "messages", "timeline", "explanation", "network", "table", "start")
 
 
 def page(runs, frame, styles, data, remarks, factors, whole):

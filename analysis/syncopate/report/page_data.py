@@ -16,7 +16,8 @@ CLASSES = {      # of a critical path, in the order of its bar
     "jitter": "#D088E8", "overlap_slowdown": "#708858", "pause": "#585840",
 }
 PHASES = {kind: theme.colors(color) | {"name": name} for kind, (name, color) in COMPUTING.items()} | {
-    "collective": theme.colors(style.MESSAGE) | {"name": "message"}, "critical": theme.colors(style.INK) | {"name": "critical path"}}
+    "collective": theme.colors(style.MESSAGE) | {"name": "message"}, "message": theme.colors("#5C8A8A") | {"name": "message of a collective"},
+    "critical": theme.colors(style.INK) | {"name": "critical path"}}
 SLACK = [{"name": name, "most": most, **theme.colors(color)} for name, most, color in (
     ("no slack", 0.0, "#882810"), ("slack below 1% of an iteration", 0.01, "#D08840"), ("below 10%", 0.1, "#E8B870"), ("more", 1.0, "#E8D0A0"))]
 
@@ -39,15 +40,20 @@ def page_data(runs, frame, tracks, kinds, explained, networks):
         "slack": SLACK,
         "heat": [theme.heat(step / 20) for step in range(21)],
         "kinds": list(kinds),
-        "timelines": [one | {"name": name_of(frame, one["run"], one["point"])} for one in tracks],
+        "timelines": [one | {"name": name_of(frame, one["run"], one["point"])} | ({} if shows_use(one, networks) else {"use": None}) for one in tracks],
         "classes": [{"name": name, **theme.colors(color)} for name, color in CLASSES.items()],
         "best": {"timeline": fastest(frame, [(one["run"], one["point"]) for one in tracks]),
                  "explanation": fastest(frame, [(one.row["run"], one.row["point"]) for one in explained]),
                  "network": fastest(frame, [(one.row["run"], one.row["point"]) for one in networks])},
-        "networks": [network(one) | {"name": name_of(frame, one.row["run"], one.row["point"])} for one in networks],
+        "networks": [network(one) | {"run": int(one.row["run"]), "point": int(one.row["point"]), "name": name_of(frame, one.row["run"], one.row["point"])} for one in networks],
         "explanations": [explanation(frame, one, texts) for one in explained],
         "texts": list(texts),
     }
+
+
+def shows_use(one, networks):
+    """Whether the page shows the use of all links of a timeline: in the network's picture, or beside messages. Else it would only be large."""
+    return any("messages" in row for row in one["rows"]) or (one["run"], one["point"]) in {(int(its.row["run"]), int(its.row["point"])) for its in networks}
 
 
 def fastest(frame, points):

@@ -8,6 +8,9 @@ from syncopate.common.reading import Checker, read_json, shown
 from syncopate.results.folder import point_of
 
 
+MESSAGE = "message"     # the category of a message of a collective
+
+
 class Event(NamedTuple):
     """A stretch of time on a track of a process, in seconds from the start of the run."""
 
@@ -23,6 +26,44 @@ class Event(NamedTuple):
     slack: object        # seconds; None where it is not known
 
 
+class Message(NamedTuple):
+    """A message of a collective, in seconds from the start of the run. Workers are numbers, as in their names."""
+
+    process: int            # of its sender
+    track: int
+    start: float
+    end: float              # its bytes have moved
+    iteration: object
+    of: str                 # the collective's gradients
+    to: int
+    step: int               # of the collective
+    part: int               # of the vector
+    bytes: float
+    alone: float            # how long it would take if nothing else moved
+    sender_ready: float     # since when
+    receiver_ready: float
+    arrives: float
+    link: object            # the one that held it back when it was slowest; None where it is not known
+
+
+@dataclass(frozen=True)
+class LinkUse:
+    """How links were used that were used alike: `percent` has, one after the other, a percentage and how many stretches it lasts."""
+
+    links: tuple         # (name, cable, bytes per second)
+    percent: list
+
+
+@dataclass(frozen=True)
+class UseTable:
+    """The use of all links, in so many stretches of equal length between two times."""
+
+    start: float
+    end: float
+    stretches: int
+    use: tuple           # of LinkUse
+
+
 @dataclass(frozen=True)
 class TimelineFile:
     """What one file tells; `events` by their start, `row` the point's labelled row, `window` when measuring began and ended."""
@@ -34,6 +75,9 @@ class TimelineFile:
     tracks: dict         # {(process, track): name}
     events: list
     links: dict          # {name of a link: (what its numbers are parts of, such as "% of 10 Gb/s", [(seconds, number from then on)])}
+    messages: list       # of collectives, by their start
+    missing: str         # why messages are missing; "" where none are
+    table: object        # UseTable; None where there is none
 
 
 def read_all(runs, frame):
@@ -55,7 +99,10 @@ def read(path, rows, folder):
         checker.need(about.get(key) == expected, f"/otherData/{key}", f"{shown(expected)} as in results.csv", about.get(key))
     window = tuple(number_at(checker, f"/otherData/{key}", about.get(key)) for key in ("window_open_s", "window_close_s"))
     processes, tracks = names_of(events)
-    return TimelineFile(path.name, row, window, processes, tracks, events_of(checker, events), links_of(checker, events))
+    missing = about.get("messages", "")
+    checker.need(isinstance(missing, str), "/otherData/messages", "a string", missing)
+    return TimelineFile(path.name, row, window, processes, tracks, events_of(checker, events), links_of(checker, events),
+                        messages_of(checker, events), missing, table_of(checker, trace.get("links")))
 
 
 def names_of(events):
@@ -74,7 +121,7 @@ def names_of(events):
 def events_of(checker, events):
     found = []
     for place, event in enumerate(events):
-        if not isinstance(event, dict) or event.get("ph") != "X":
+        if not isinstance(event, dict) or event.get("ph") != "X" or event.get("cat") == MESSAGE:
             continue
         start, length = (number_at(checker, f"/traceEvents/{place}/{key}", event.get(key)) for key in ("ts", "dur"))
         for key in ("pid", "tid"):
@@ -84,6 +131,44 @@ def events_of(checker, events):
         found.append(Event(event["pid"], event["tid"], str(event.get("name")), str(event.get("cat")), start * 1e-6,
                            (start + length) * 1e-6, details.get("iteration"), details.get("bytes"), details.get("phase"), slack))
     return sorted(found, key=lambda one: (one.start, one.end))
+
+
+def messages_of(checker, events):
+    found = []
+    for place, event in enumerate(events):
+        if not isinstance(event, dict) or event.get("ph") != "X" or event.get("cat") != MESSAGE:
+            continue
+        its = checker.object(event.get("args"), f"/traceEvents/{place}/args")
+        start, length = (number_at(checker, f"/traceEvents/{place}/{key}", event.get(key)) for key in ("ts", "dur"))
+        waits = (number_at(checker, f"/traceEvents/{place}/args/{key}", its.get(key)) * 1e-6
+                 for key in ("alone_us", "sender_ready_us", "receiver_ready_us", "arrives_us"))
+        for key in ("to", "step", "part"):
+            checker.need(isinstance(its.get(key), int) and its[key] >= 0, f"/traceEvents/{place}/args/{key}", "a whole number >= 0", its.get(key))
+        for key in ("pid", "tid"):
+            checker.need(isinstance(event.get(key), int), f"/traceEvents/{place}/{key}", "an integer", event.get(key))
+        volume = number_at(checker, f"/traceEvents/{place}/args/bytes", its.get("bytes"))
+        found.append(Message(event["pid"], event["tid"], start * 1e-6, (start + length) * 1e-6, its.get("iteration"), str(its.get("of")),
+                             its["to"], its["step"], its["part"], volume, *waits, its.get("link")))
+    return sorted(found, key=lambda one: (one.start, one.end))
+
+
+def table_of(checker, table):
+    if table is None:
+        return None
+    checker.object(table, "/links")
+    start, end = (number_at(checker, f"/links/{key}", table.get(key)) * 1e-6 for key in ("from_us", "to_us"))
+    stretches = table.get("stretches")
+    checker.need(isinstance(stretches, int) and 1 <= stretches <= 1_000_000, "/links/stretches", "a whole number from 1 to 1000000", stretches)
+    checker.need(end > start, "/links/to_us", "a time after from_us", table.get("to_us"))
+    found = []
+    for where, one in checker.objects(table.get("use"), "/links/use"):
+        percent = checker.list(one.get("percent"), f"{where}/percent")
+        numbers = all(isinstance(value, (int, float)) and 0 <= value < 1e9 for value in percent)
+        checker.need(numbers and sum(percent[1::2]) == stretches, f"{where}/percent", f"percentages, each with how many of {stretches} stretches it lasts", percent)
+        links = tuple((checker.string(link.get("name"), f"{place}/name"), checker.string(link.get("cable"), f"{place}/cable"),
+                       number_at(checker, f"{place}/bandwidth_Bps", link.get("bandwidth_Bps"))) for place, link in checker.objects(one.get("links"), f"{where}/links"))
+        found.append(LinkUse(links, percent))
+    return UseTable(start, end, stretches, tuple(found))
 
 
 def links_of(checker, events):

@@ -58,6 +58,7 @@ void FairFlows::move(const Transfer& transfer, const Path& path, std::span<const
   flows_[index] = {.ended = std::move(ended),
                    .path = &path,
                    .number = started_++,
+                   .bytes = transfer.bytes,
                    .left = transfer.bytes,
                    .since = now.time,
                    .rate = Rate(0),
@@ -65,6 +66,7 @@ void FairFlows::move(const Transfer& transfer, const Path& path, std::span<const
                    .moved = now,
                    .to = transfer.to,
                    .payload = now.cause ? transfer.payload : nullptr,
+                   .watched = transfer.watched,
                    .end = {}};
   rates_.add(index, links, transfer.alike * path.limit_at(clock_.now()), transfer.alike * path.connections());
   share_soon();
@@ -87,6 +89,7 @@ void FairFlows::share() {
     }
     flow.rate = rates_.rate(index);
     if (flow.moved.cause) note_limit(flow, index, changed_at);
+    if (flow.watched != nullptr) watch(flow, index, is_new);
     const End end = {flow.since + flow.left / flow.rate, index};
     if (is_new) {
       flow.end = ends_.push(end);
@@ -104,6 +107,15 @@ void FairFlows::note_limit(Flow& flow, std::size_t index, Seconds now) {
   const bool had_one = flow.why.link >= 0;
   if (had_one && now > flow.moved.time) flow.moved = until(flow.moved, now, flow.why);
   flow.why = why;
+}
+
+void FairFlows::watch(Flow& flow, std::size_t index, bool is_new) {
+  Watched& watched = *flow.watched;
+  if (!is_new && !flow.path->storage) watched.changes.push_back({flow.since, 1.0 - flow.left / flow.bytes});
+  if (flow.rate < (1.0 - rounding) * watched.slowest) {
+    watched.slowest = flow.rate;
+    watched.link = static_cast<int>(rates_.limiting_link(index));
+  }
 }
 
 void FairFlows::call_at_next_end() {

@@ -39,6 +39,7 @@ class FairFlows : public Flows {
     Ended ended;
     const Path* path = nullptr;  ///< null: the place is unused
     std::uint64_t number = 0;
+    Bytes bytes;    ///< all of them
     Bytes left;     ///< bytes to move ...
     Seconds since;  ///< ... at this time
     Rate rate;      ///< 0 before links have been shared with it
@@ -47,6 +48,7 @@ class FairFlows : public Flows {
     Why why{};     ///< ... which is this one
     int to = 0;
     SharedPayload payload{};
+    Watched* watched = nullptr;  ///< may be null
     Ends::handle_type end;
   };
 
@@ -58,6 +60,8 @@ class FairFlows : public Flows {
   void share();
   /// Another link may limit the flow from now on.
   void note_limit(Flow& flow, std::size_t index, Seconds now);
+  /// Tells of a flow's new rate.
+  void watch(Flow& flow, std::size_t index, bool is_new);
   void call_at_next_end();
   void end_flows();
 

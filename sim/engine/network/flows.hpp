@@ -2,13 +2,22 @@
 
 #include <cstddef>
 #include <functional>
+#include <vector>
 
 #include "base/units.hpp"
 #include "cluster/network.hpp"
 #include "collective/payload.hpp"
 #include "engine/clock/clock.hpp"
+#include "timeline/timeline.hpp"
 
 namespace syncopate {
+
+/// What flows that know it tell of a transfer.
+struct Watched {
+  Rate slowest = infinite_bandwidth;  ///< its least rate ...
+  int link = -1;                      ///< ... and the network's link that held it back then; -1: not known
+  std::vector<RateChange> changes{};  ///< of its rate; none where the path stores messages on their way
+};
 
 /// A message that moves over a network.
 struct Transfer {
@@ -18,7 +27,8 @@ struct Transfer {
   Bytes bytes;        ///< of all that are alike
   Seconds latency{};  ///< its own, for flows that take it
   SharedPayload payload{};
-  int alike = 1;  ///< so many that do the same at the same time move as one
+  int alike = 1;               ///< so many that do the same at the same time move as one
+  Watched* watched = nullptr;  ///< written until the transfer has ended; may be null
 
   const Path& path() const { return network->path(from, to); }
 };

@@ -15,11 +15,13 @@ PlanOrder::PlanOrder(Plan given)
       receives_too(given.steps.size()),
       number(given.steps.size()),
       all_receives(at(given.ranks)),
+      first_round(given.steps.size()),
       barriers_of_cell(at(given.cells)),
       plan_(std::move(given)) {
   const Plan& plan = plan_;
   std::vector<int> before(at(plan.ranks) * at(plan.cells));  // by rank and cell: messages received in earlier steps
   const auto received = [&](int rank, int cell) -> int& { return before[at(rank) * at(plan.cells) + at(cell)]; };
+  int rounds = 0;
   for (std::size_t s = 0; s < plan.steps.size(); ++s) {
     if (const auto* node_barrier = std::get_if<NodeBarrier>(&plan.steps[s])) {
       Barrier barrier = {*node_barrier, static_cast<int>(s), std::vector<int>(at(plan.ranks / plan.node_size))};
@@ -33,6 +35,8 @@ PlanOrder::PlanOrder(Plan given)
       continue;
     }
     const auto& stage = std::get<Stage>(plan.steps[s]);
+    first_round[s] = rounds;
+    rounds += stage.repeats;
     std::vector<int> cell_received(at(plan.ranks), -1);
     for (const Message& message : stage.messages) cell_received[at(message.to)] = message.cell;
     for (int m = 0; m < static_cast<int>(stage.messages.size()); ++m) {
@@ -51,7 +55,7 @@ PlanOrder::PlanOrder(Plan given)
   }
 }
 
-PlanRun::PlanRun(const PlanOrder& order, Bytes data, Events events, Clock& clock)
+PlanRun::PlanRun(const PlanOrder& order, Bytes data, bool follows_readiness, Events events, Clock& clock)
     : order_(order),
       plan_(order.plan()),
       part_(data / static_cast<double>(plan_.parts)),
@@ -59,6 +63,7 @@ PlanRun::PlanRun(const PlanOrder& order, Bytes data, Events events, Clock& clock
       clock_(clock),
       sending_(order.sends.size()),
       receiving_(order.receives.size()),
+      followed_(follows_readiness ? order.receives.size() : 0),
       started_(at(plan_.ranks)),
       ended_(at(plan_.ranks)),
       segments_(at(plan_.protocol.segments)),
@@ -82,6 +87,7 @@ int PlanRun::number_of(const Position& position, PlanOrder::Turn turn) const {
 
 void PlanRun::start(int rank, const Moment& now) {
   started_[at(rank)] = 1;
+  if (!followed_.empty()) followed_[at(rank)].receives_since = followed_[at(rank) + at(plan_.ranks)].receives_since = now.time;
   if (!received_.empty()) std::fill_n(received_.begin() + static_cast<std::ptrdiff_t>(at(rank) * segments_), segments_, Received{0, now});
   const int node = rank / plan_.node_size;
   if (--to_start_[at(node)] == 0) {
@@ -139,6 +145,8 @@ void PlanRun::try_to_send(std::size_t port, const Moment& now) {
   const Message& next = message(turn);
   const std::size_t receiver = order_.port(turn, next.to);
   Position& receiving = receiving_[receiver];
+  if (!followed_.empty() && !followed_[port].sends_since && started_[at(next.from)] != 0 && may_send(sending, turn, next))
+    followed_[port].sends_since = now.time;
   if (started_[at(next.from)] == 0 || started_[at(next.to)] == 0 || receiving.busy) return;
   const PlanOrder::Turn awaited = order_.receives[receiver][receiving.turn];
   const bool is_awaited = awaited.stage == turn.stage && awaited.message == turn.message && receiving.repeat == sending.repeat;
@@ -153,7 +161,9 @@ void PlanRun::try_to_send(std::size_t port, const Moment& now) {
     }
   }
   sending.busy = receiving.busy = true;
-  events_.transfer(turn, number_of(sending, turn), size_of(turn), now, [this, turn](const Moment& end) { transferred(turn, end); });
+  const Readiness ready =
+      followed_.empty() ? Readiness() : Readiness{followed_[port].sends_since.value_or(now.time), followed_[receiver].receives_since};
+  events_.transfer(turn, number_of(sending, turn), size_of(turn), now, ready, [this, turn](const Moment& end) { transferred(turn, end); });
 }
 
 std::optional<Moment> PlanRun::notice(const Position& receiving, PlanOrder::Turn turn) const {
@@ -182,6 +192,10 @@ void PlanRun::transferred(PlanOrder::Turn turn, const Moment& now) {
   const int number = number_of(sending_[sender], turn);
   advance(sending_[sender], order_.sends[sender]);
   advance(receiving_[receiver], order_.receives[receiver]);
+  if (!followed_.empty()) {
+    followed_[sender].sends_since.reset();
+    followed_[receiver].receives_since = now.time;
+  }
   const Moment arrival = events_.arrival(turn, number, size_of(turn), now);
   if (arrival.time > now.time) {
     clock_.at(arrival.time, [this, turn, repeat, segment, arrival] { arrived(turn, repeat, segment, arrival); });

@@ -34,6 +34,7 @@ class PlanOrder {
   std::vector<std::vector<char>> receives_too;  ///< its sender also receives in the stage, in that cell
   std::vector<std::vector<int>> number;         ///< by stage and message: of its receiver's receives of its cell, its first repeat's
   std::vector<int> all_receives;                ///< by rank; each segment of a message counts
+  std::vector<int> first_round;                 ///< by stage: how often stages before it run
 
   /// A NodeBarrier of the plan.
   struct Barrier : NodeBarrier {
@@ -51,10 +52,16 @@ class PlanOrder {
 /// transfer ends.
 class PlanRun {
  public:
+  /// Since when the two ends of a message have been ready for it.
+  struct Readiness {
+    Seconds sender;
+    Seconds receiver;
+  };
   struct Events {
     /// The bytes of a message, or of a segment of it, may be transferred from `now` on; `number`: of the segment among those of all
-    /// repeats.
-    std::function<void(PlanOrder::Turn turn, int number, Bytes bytes, const Moment& now, std::function<void(const Moment&)> ended)>
+    /// repeats. `ready`: only of a run that follows it.
+    std::function<void(PlanOrder::Turn turn, int number, Bytes bytes, const Moment& now, const Readiness& ready,
+                       std::function<void(const Moment&)> ended)>
         transfer;
     /// When what has been transferred at `now` arrives.
     std::function<Moment(PlanOrder::Turn turn, int number, Bytes bytes, const Moment& now)> arrival;
@@ -64,7 +71,8 @@ class PlanRun {
     std::function<void(int rank, const Moment& now)> ended;
   };
 
-  PlanRun(const PlanOrder& order, Bytes data, Events events, Clock& clock);
+  /// `follows_readiness`: tells Events::transfer of it.
+  PlanRun(const PlanOrder& order, Bytes data, bool follows_readiness, Events events, Clock& clock);
   PlanRun(const PlanRun&) = delete;
   PlanRun& operator=(const PlanRun&) = delete;
 
@@ -81,6 +89,11 @@ class PlanRun {
     int done = 0;  ///< messages
     bool busy = false;
     Seconds noticed{};  ///< when it is going to be tried again
+  };
+  /// Of a port, where readiness is followed.
+  struct Followed {
+    std::optional<Seconds> sends_since{};  ///< since when it is ready to send what comes next; none: it is not
+    Seconds receives_since{};              ///< the same of receiving
   };
 
   const Message& message(PlanOrder::Turn turn) const;
@@ -108,6 +121,7 @@ class PlanRun {
   Clock& clock_;
   std::vector<Position> sending_;    ///< by port
   std::vector<Position> receiving_;  ///< by port
+  std::vector<Followed> followed_;   ///< by port; empty: readiness is not followed
   std::vector<char> started_;        ///< by rank
   std::vector<char> ended_;          ///< by rank
   std::size_t segments_;

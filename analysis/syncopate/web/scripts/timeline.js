@@ -1,12 +1,12 @@
 // What every shown worker does and what its channels carry, the critical path, and how the busiest links are used, over time. Only what can
-// be told apart is drawn.
+// be told apart is drawn. Messages of collectives are in messages.js, the use of all links in use.js.
 
 const LANE = 22;            // pixels
 const MOST_LEFT = 210;      // pixels for the names of lanes
 const MOST_LEFT_PART = 0.36;    // of the chart's width
 const SHORTEST_NS = 100;    // the furthest that one can zoom in
-// `lanes`: how many lanes there are, those of names alone included. `moment`: the time that the slider stands at.
-const timeline = {point: 0, rows: [], names: [], lanes: 0, from: 0, to: 0, moment: 0, bySlack: false};
+// `lanes`: how many lanes there are, those of names alone included. `moment`: the time that the slider stands at. `messages`: which choice of MESSAGE_LANES.
+const timeline = {point: 0, rows: [], names: [], lanes: 0, from: 0, to: 0, moment: 0, bySlack: false, messages: 0, byPart: false};
 
 /** A row's slices as columns, in nanoseconds since the measured window began. */
 function decodedRow(row) {
@@ -29,6 +29,8 @@ function decodedRow(row) {
 
 /** A link's percentages as a row: `percent` of its bandwidth from `start` to `end`. */
 function decodedLink(link) {
+  const used = useOf(timelinePoint(), link.name.replace(/ and others alike$/, ""));
+  if (used) return {...used, process: "busiest links", track: `${link.name} (${link.of})`, named: true, link: link.name, kind: []};
   const count = Math.max(0, link.steps.length / 2 - 1);
   const made = {process: "busiest links", track: `${link.name} (${link.of})`, named: true, link: link.name, kind: [], start: new Float64Array(count),
     end: new Float64Array(count), percent: new Float64Array(count)};
@@ -47,18 +49,23 @@ function placeRows(rows) {
   timeline.names = [];
   rows.forEach((row, place) => {
     const isFirst = rows[place - 1]?.process !== row.process;
-    const isAlone = !rows[place + 1] || rows[place + 1].named || rows[place + 1].process !== row.process;
+    const isAlone = row.byLink || !rows[place + 1] || rows[place + 1].named || rows[place + 1].process !== row.process;
     if (row.critical) {
       if (isFirst) timeline.names.push({lane, text: row.process, isProcess: true, critical: true});
     } else {
       if (isFirst) timeline.names.push({lane, text: row.process, isProcess: true});
       if (isFirst && isAlone) ++lane;
-      if (row.named) timeline.names.push({lane: isFirst && !isAlone ? lane + 1 : lane, text: row.track});
+      if (row.named) timeline.names.push({lane: isFirst && !isAlone ? lane + 1 : lane, text: row.link || row.byLink ? linkWords(row.track) : row.track});
     }
     row.lane = lane++;
   });
   timeline.lanes = lane;
   return rows;
+}
+
+/** The name of a link without its level, and with what both its ends are said once, so that there is room for it: switch 3–5 up. */
+function linkWords(name) {
+  return name.replace(/^[a-z-]+: /, "").replace(/^(\w+) (\d+) - \1 (\d+)/, "$1 $2–$3");
 }
 
 function timelinePoint() {
@@ -147,6 +154,7 @@ function slackClass(slack) {
 function sliceLook(row, slice) {
   const [name, category] = data.kinds[row.kind[slice]];
   if (category === "step") return {fill: css("soft"), stroke: css("edge"), lineWidth: 1};
+  if (row.messageAt) return {fill: messageColor(row.messageAt(slice))};
   const colors = timeline.bySlack ? slackClass(row.slack[slice]) : colorsOf(category, name);
   const alternate = row.critical || row.layers || category === "collective";
   return {fill: colors ? shade(colors) : css("edge"), opacity: alternate && slice % 2 ? 0.7 : 1};
@@ -168,7 +176,7 @@ function drawSlice(row, [, start, end, slice, , percent], area, api) {
   const drawn = {type: "rect", shape, style};
   if (row.link || shape.width < 34) return drawn;
   const name = {type: "text", x: shape.x + 4, y: middle, silent: true, style: {
-    text: data.kinds[row.kind[slice]][0], fontSize: 10, lineHeight: 12, fill: style.stroke ? css("ink") : inkOn(style.fill), verticalAlign: "middle",
+    text: row.messageAt ? messageWords(row.messageAt(slice)) : data.kinds[row.kind[slice]][0], fontSize: 10, lineHeight: 12, fill: style.stroke ? css("ink") : inkOn(style.fill), verticalAlign: "middle",
     width: shape.width - 8, overflow: "truncate", ellipsis: "…"}};
   return {type: "group", children: [drawn, name]};
 }
@@ -185,8 +193,9 @@ function sliceTip(row, [, start, end, slice, count, percentage]) {
     return `<b>${escaped(row.track)}</b><table class="tip">${line("used", `${plain(percentage, 3)} %${count > 1 ? " in the mean" : ""}`)}${line("start", duration(start * 1e-9))}` +
       `${line("length", duration((end - start) * 1e-9))}</table>`;
   }
-  if (count > 1) return `<b>${count} slices too short to be told apart</b><br>zoom in to see them`;
+  if (count > 1) return `<b>${count} ${row.messageAt ? "messages" : "slices"} too short to be told apart</b><br>zoom in to see them`;
   const [, category, bytes] = data.kinds[row.kind[slice]];
+  if (row.messageAt) return messageTip(row.messageAt(slice), line);
   const what = row.critical ? "critical path" : data.phases[category]?.name ?? category;
   return `<b>${escaped(sliceName(row, slice))}</b><table class="tip">${line("what", escaped(row.layers ? `layer, ${what}` : what))}` +
     line("start", duration(start * 1e-9)) + line("length", duration((end - start) * 1e-9)) +
@@ -205,7 +214,7 @@ function timelineOption() {
   return {
     ...base,
     grid: {left: leftOfLanes(), right: 16, top: 8, bottom: 58},
-    xAxis: {...look, type: "value", min: from, max: to, position: "bottom", axisLabel: {
+    xAxis: {...look, axisLine: {...look.axisLine, onZero: false}, type: "value", min: from, max: to, position: "bottom", axisLabel: {
       ...look.axisLabel, hideOverlap: true, showMinLabel: false, showMaxLabel: false, formatter: time => duration(Number(significant(time * 1e-9, 6)))}},
     yAxis: {...look, type: "value", min: -0.5, max: timeline.lanes - 0.5, interval: 1, inverse: true, splitLine: {show: false},
       axisTick: {show: false}, axisLine: {show: false}, axisLabel: {show: false}},
@@ -277,7 +286,7 @@ const timelineChart = data.timelines.length && addChart("timeline-chart", {
     });
   },
   drawn() {
-    showKey(byId("timeline-key"), timeline.bySlack ? data.slack : [...timelinePhases(), ...pathKinds()]);
+    showKey(byId("timeline-key"), [...(timeline.bySlack ? data.slack : [...timelinePhases(), ...pathKinds()]), ...messageKey()]);
     showMoment();
   },
 });
@@ -289,7 +298,7 @@ function kindsOf(rows) {
 /** The phases that the workers have. */
 function timelinePhases() {
   const used = new Set(kindsOf(timeline.rows).map(([, category]) => category));
-  return Object.entries(data.phases).filter(([category]) => used.has(category) && category !== "critical").map(([, phase]) => phase);
+  return Object.entries(data.phases).filter(([category]) => used.has(category) && !["critical", "message"].includes(category)).map(([, phase]) => phase);
 }
 
 /** What else than computing the critical path consists of. */
@@ -304,11 +313,12 @@ function momentRows() {
   for (const row of timeline.rows) {
     const slice = sliceAt(row, timeline.moment);
     if (slice < 0 || (!row.link && data.kinds[row.kind[slice]][1] === "step")) continue;
+    if (row.byLink) continue;
     const [name, category] = row.link ? [] : data.kinds[row.kind[slice]];
-    const what = row.link ? `${plain(row.percent[slice], 3)} %` : row.layers ? `${data.phases[category]?.name ?? category} of ${name}` : name;
+    const what = row.messageAt ? messageNow(row.messageAt(slice)) : row.link ? `${plain(row.percent[slice], 3)} %` : row.layers ? `${data.phases[category]?.name ?? category} of ${name}` : name;
     said.set(row.link ? row.track : `${row.process}, ${row.track}`, what);
   }
-  return [...said];
+  return [...said, ...waitsNow()];
 }
 
 function showMoment() {
@@ -322,6 +332,16 @@ function showMoment() {
   byId("timeline-now").tBodies[0].replaceChildren(...momentRows().map(([where, what]) =>
     element("tr", {}, element("td", {class: "text"}, where), element("td", {class: "text"}, what))));
   timelineChart.chart.setOption({series: [momentSeries()]});
+  for (const follow of followers) follow();
+}
+
+const followers = [];     // what else shows the moment
+
+/** Moves the moment to a part of what is in sight. */
+function moveMoment(part) {
+  timeline.moment = timeline.from + part * (timeline.to - timeline.from);
+  showMoment();
+  remember();
 }
 
 /** Shows another stretch, in nanoseconds, as far as there is one. */
@@ -344,10 +364,15 @@ function zoomTimeline(scale, move = 0) {
 /** Chooses a point, in sight with its first iteration. */
 function chooseTimeline(place) {
   timeline.point = place;
-  const {rows, links} = timelinePoint();
-  timeline.rows = placeRows([...rows.map(decodedRow), ...links.map(decodedLink)]);
+  layRows();
   [timeline.from, timeline.to] = firstIteration();
   timeline.moment = timeline.from;
+}
+
+/** Gives the point's rows their lanes, those of messages as chosen. */
+function layRows() {
+  const {rows, links} = timelinePoint();
+  timeline.rows = placeRows([...rowsWithMessages(rows.map(decodedRow)), ...links.map(decodedLink)]);
 }
 
 function showTimeline() {
@@ -358,6 +383,7 @@ function showTimeline() {
   byId("timeline-slack").closest("label").hidden = !knowsSlack;
   byId("timeline-about-slack").hidden = !knowsSlack;
   byId("timeline-about-links").hidden = !point.links.length;
+  showMessages();
   offer(byId("timeline-point"), data.timelines.map(one => one.name), timeline.point);
   byId("timeline-cut").hidden = !point.cut;
   byId("timeline-cut").textContent = `Only the first ${point.rows.reduce((sum, row) => sum + row.slices.length / 4, 0)} slices of the measured window are here, ` +
@@ -379,6 +405,7 @@ function prepareTimeline() {
   keep("moment", () => timeline.moment > timeline.from ? String(Math.round(timeline.moment)) : "", text => {
     timeline.moment = Number.isFinite(Number(text)) && text !== "" ? Number(text) : timeline.from;
   });
+  prepareMessages();
   keepYes("slack", () => timeline.bySlack, is => { timeline.bySlack = is; });
   byId("timeline-point").addEventListener("change", event => {
     chooseTimeline(Number(event.target.value));
@@ -389,11 +416,7 @@ function prepareTimeline() {
     timelineChart.draw();
     remember();
   });
-  byId("timeline-moment").addEventListener("input", event => {
-    timeline.moment = timeline.from + event.target.value / 1000 * (timeline.to - timeline.from);
-    showMoment();
-    remember();
-  });
+  byId("timeline-moment").addEventListener("input", event => moveMoment(event.target.value / 1000));
   const moves = {in: [0.5], out: [2], left: [1, -0.5], right: [1, 0.5]};
   for (const [name, move] of Object.entries(moves)) byId(`timeline-${name}`).addEventListener("click", () => zoomTimeline(...move));
   byId("timeline-iteration").addEventListener("click", () => showStretch(...firstIteration()));
