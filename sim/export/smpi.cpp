@@ -85,11 +85,11 @@ class PlatformWriter {
   void require_plain(const Path& path) const {
     const bool has_link = path.over != nullptr;
     const bool changes = std::any_of(path.links.begin(), path.links.end(), [this](std::size_t link) { return network_.changes(link); });
-    const char* what = path.storage                                              ? "object storage"
-                       : path.connections() > 1                                  ? "several connections"
+    const char* what = path.storage                                                                        ? "object storage"
+                       : path.connections() > 1                                                            ? "several connections"
                        : changes || path.latency_changes() || (has_link && path.over->changes_with_time()) ? "a link that changes with time"
-                       : has_link && path.over->jitter.varies()                  ? "a latency that varies"
-                                                                                 : nullptr;
+                       : has_link && path.over->jitter.varies()                                            ? "a latency that varies"
+                                                                                                           : nullptr;
     if (what != nullptr) throw SimulationError(fmt::format("a platform cannot say {} of the cluster; leave it out", what));
   }
 
