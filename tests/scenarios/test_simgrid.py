@@ -214,7 +214,7 @@ class InSimGrid(Case):
         fails(2, "it traces one simulation", "run", "--paje", "x", replicates=2)
         fails(2, "SimGrid traces what it simulates", "run", "--paje", "x", fidelity="flow")
         fails(5, "wrong.json: cannot be used as an output folder", "run", "--paje", "wrong.json/x")
-        fails(4, "over the limit of one", "run", cluster=cluster(nodes=4096))
+        fails(4, "over the limit of one", "run", cluster=cluster(nodes=8192))
 
 
 if __name__ == "__main__":

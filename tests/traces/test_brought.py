@@ -20,7 +20,7 @@ PROFILES = SHARED / "data/profiles"
 
 class Brought(Case):
     def run_import(self, *arguments, code=0):
-        done = self.simctl("trace", "import", *arguments, "-o", "out.json")
+        done = self.simctl("trace", "import", *arguments, "-o", "out.json", "--force")
         self.assertEqual(done.returncode, code, done.stderr)
         return done
 
