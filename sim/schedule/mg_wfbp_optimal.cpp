@@ -61,7 +61,7 @@ void MgWfbpOptimal::declare(Parameters& parameters) {
 
 // fewest[j].end after k groups = min over i < j of max(fewest[i].end after k-1 groups, ready(j-1)) + cost(bytes(j) - bytes(i)).
 Grouping MgWfbpOptimal::operator()(const StepProfile& profile, const CostCurve& cost) const {
-  const Grouping optimal = group_mg_wfbp_optimal(profile, cost);
+  Grouping optimal = group_mg_wfbp_optimal(profile, cost);
   const auto& gradients = profile.gradients;
   const auto iteration = [&](Seconds end) { return profile.forward + std::max(profile.backward, end) + profile.update; };
   const Seconds most = (1.0 + tolerance) * iteration(communication_end(optimal, profile, cost));
@@ -85,9 +85,10 @@ Grouping MgWfbpOptimal::operator()(const StepProfile& profile, const CostCurve& 
     if (iteration(ends[count]) > most) continue;
     Grouping groups;
     std::size_t j = count;
-    for (auto row = last_from.rbegin(); row != last_from.rend(); ++row) {
-      groups.push_back({(*row)[j], j - 1, gradients[j - 1].ready});
-      j = (*row)[j];
+    for (std::size_t k = last_from.size(); k > 0; --k) {
+      const std::size_t first = last_from[k - 1][j];
+      groups.push_back({first, j - 1, gradients[j - 1].ready});
+      j = first;
     }
     std::reverse(groups.begin(), groups.end());
     return groups;
