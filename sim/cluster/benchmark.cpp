@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <sstream>
 #include <string_view>
 #include <utility>
 
@@ -125,6 +126,18 @@ std::string operations_of(const Benchmark& benchmark) {
   return fmt::format("{} and {}", fmt::join(names, ", "), last);
 }
 
+/// Some versions of rccl-tests write an object in each line, in place of a list of them.
+std::string as_list(const std::string& text) {
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  if (first == std::string::npos || text[first] != '{' || text.find("\"inPlace\"") == std::string::npos) return text;
+  std::vector<std::string> objects;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.find_first_not_of(" \t\r") != std::string::npos) objects.push_back(line);
+  }
+  return fmt::format("[{}]", fmt::join(objects, ",\n"));
+}
+
 bool holds_benchmark(const std::string& text) {
   constexpr std::array heads = {nccl_head, osu_head, ds_bench_head};
   const auto has = [&text](std::string_view head) { return text.find(head) != std::string::npos; };
@@ -139,7 +152,7 @@ Benchmark read_benchmark(const std::string& file, const std::string& text, const
   if (is_inspector_log(text)) return read_inspector_logs({{file, text}}, options).front();
   Benchmark benchmark = is_deepspeed_log(text) ? read_deepspeed_log(file, text, options)
                         : is_ddp_log(text)     ? read_ddp_log(file, text, options)
-                        : is_json(text)        ? read_json_benchmark(Document(parse_json(text, file), file), options)
+                        : is_json(text)        ? read_json_benchmark(Document(parse_json(as_list(text), file), file), options)
                                                : read_printed_benchmark(file, text, options);
   finish_benchmark(benchmark);
   return benchmark;

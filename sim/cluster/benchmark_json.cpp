@@ -219,6 +219,7 @@ Benchmark read_rccl(const Document& document, const BenchmarkOptions& options) {
   const std::vector<Field> rows = Field(document).list();
   const std::string type = Object(rows.front()).at("type").text();
   std::map<Operation, std::map<double, std::vector<double>>> times;  // by size
+  std::map<Operation, std::string> reductions;
   for (const Field& element : rows) {
     Object row(element);
     int ranks = options.ranks;
@@ -232,6 +233,8 @@ Benchmark read_rccl(const Document& document, const BenchmarkOptions& options) {
         processes->fail_because(fmt::format("{} ranks on {} nodes; measure the same number on every node", ranks, nodes));
       if (const std::string wrong = contradiction(options, ranks); !wrong.empty()) processes->fail_because(wrong);
     } else {
+      if (const auto gpus = row.find("gpus"); gpus && ranks == 0)
+        ranks = static_cast<int>(gpus->integer(1, most_ranks));  // built without MPI
       if (ranks < 2) element.fail_because("does not tell the number of ranks; give it with --ranks");
       nodes = nodes_by_options(options, ranks, document.file());
     }
@@ -244,15 +247,25 @@ Benchmark read_rccl(const Document& document, const BenchmarkOptions& options) {
     const std::optional<Operation> operation = rccl_operation(row.at("name").text());
     if (!operation) row.at("name").fail_because(fmt::format("is of an operation that {}", useful_programs));
     const Field wrong = row.at("wrong");
-    if (wrong.json().is_number() && wrong.json() > 0)
-      wrong.fail_because(fmt::format("{} results were wrong, {}", wrong.json().dump(), failed_run));
+    const std::string count = wrong.json().is_string() ? wrong.text() : wrong.json().dump();
+    if (count != "0" && count != "N/A" && count != "null") wrong.fail_because(fmt::format("{} results were wrong, {}", count, failed_run));
+    if (const auto reduction = row.find("redop"); reduction && reduction->is_text()) {
+      const std::string& first = reductions.try_emplace(*operation, reduction->text()).first->second;
+      if (reduction->text() != first)
+        reduction->fail_because(fmt::format("is not {}, as above; run rccl-tests with one reduction (-o)", first));
+    }
     if ((row.at("inPlace").integer(0, 1) == 1) != options.in_place) continue;
-    const MeasuredTime measured = {Bytes(row.at("size").number(0, 1e15)),
-                                   Seconds(microseconds * row.at("time").number(0, longest_s / microseconds))};
+    MeasuredTime measured = {Bytes(row.at("size").number(0, 1e15)),
+                             Seconds(microseconds * row.at("time").number(0, longest_s / microseconds))};
     if (measured.bytes == Bytes(0)) continue;
     if (measured.time == Seconds(0)) row.at("time").fail_because("is 0; measure more iterations");
-    const std::string off =
-        wrong_bus_bandwidth({.measured = measured, .bus_bandwidth = row.at("busBw").number(0, fastest_Bps)}, *operation, ranks);
+    const double bus_bandwidth = row.at("busBw").number(0, fastest_Bps);
+    std::string off = wrong_bus_bandwidth({.measured = measured, .bus_bandwidth = bus_bandwidth}, *operation, ranks);
+    if (!off.empty() && operation == Operation::reduce_scatter) {  // some versions write what a rank receives
+      const MeasuredTime whole = {static_cast<double>(ranks) * measured.bytes, measured.time};
+      off = wrong_bus_bandwidth({.measured = whole, .bus_bandwidth = bus_bandwidth}, *operation, ranks);
+      if (off.empty()) measured = whole;
+    }
     if (!off.empty()) row.at("busBw").fail_because(off);
     times[*operation][measured.bytes.value].push_back(measured.time.value);
   }
@@ -340,7 +353,10 @@ std::string with_double_quotes(std::string text) {
 std::vector<DdpTimes> ddp_logs_of(const std::string& file, const std::string& text) {
   std::string joined;
   std::vector<std::size_t> begins;  // of the lines
-  for (const PrintedLine& line : lines_of(file, text, [](std::string_view line) { return line.find('{'); })) {
+  for (const PrintedLine& line : lines_of(file, text, [](std::string_view line) {
+         const std::size_t brace = line.find('{');  // what has a quote before it is no prefix, but a key
+         return line.substr(0, brace).find_first_of("\"'") == std::string_view::npos ? brace : std::string_view::npos;
+       })) {
     begins.push_back(joined.size());
     joined += line.text + "\n";
   }
@@ -359,6 +375,8 @@ std::vector<DdpTimes> ddp_logs_of(const std::string& file, const std::string& te
     const std::string name = is_alone ? file : fmt::format("{}:{}", file, line);
     logs.push_back(ddp_times(Document(parse_json(with_double_quotes(joined.substr(open, done - open)), name), name), line));
   }
+  if (logs.empty())
+    throw InputError(fmt::format("{}: \"{}\" is in no dictionary {{...}}; print all of _get_ddp_logging_data()", file, ddp_key));
   return logs;
 }
 
@@ -379,6 +397,9 @@ Benchmark read_ddp_log(const std::string& file, const std::string& text, const B
       fail(log,
            fmt::format("{} ranks, but line {} has {}; give each run a file of its own", log.ranks, logs.front().line, logs.front().ranks));
     if (log.communication == Seconds(0) || log.bytes == Bytes(0)) continue;
+    if (shortest != nullptr && log.bytes != shortest->bytes)
+      fail(log, fmt::format("{:.0f} bytes, but line {} has {:.0f}: another model; give each a file of its own", log.bytes.value,
+                            shortest->line, shortest->bytes.value));
     if (shortest == nullptr || log.communication < shortest->communication) shortest = &log;
   }
   if (shortest == nullptr) fail(logs.front(), "no communication was timed yet; ask for the data after 20 steps or more");

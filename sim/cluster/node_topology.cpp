@@ -12,6 +12,9 @@
 #include <cstdint>
 #include <iterator>
 #include <map>
+#include <numeric>
+#include <random>
+#include <set>
 #include <sstream>
 #include <string_view>
 #include <utility>
@@ -27,6 +30,7 @@ namespace {
 
 constexpr int most_gpus = 1024;
 constexpr int most_nvlinks = 1000;
+constexpr int most_of_gpu = 18;  // NVLinks
 
 /// Ways through PCIe, the nearest first. Old drivers say SOC in place of SYS.
 constexpr std::array<std::string_view, 6> pcie_ways = {"PIX", "PXB", "PHB", "NODE", "SYS", "SOC"};
@@ -87,8 +91,97 @@ bool has_ring(const std::vector<std::uint32_t>& neighbours) {
   return (ends[all] & neighbours[0]) != 0;
 }
 
-/// Chooses `connection`: the nearest distance at which a ring through all GPUs exists.
-void set_connection(NodeTopology& node, const Links& links) {
+using LinkCounts = std::vector<std::vector<int>>;  // NVLinks between each two GPUs
+
+LinkCounts nvlinks_between(int gpus, const Links& links) {
+  LinkCounts counts(at(gpus), std::vector<int>(at(gpus)));
+  for (const auto& [pair, word] : links) {
+    const int count = std::max(0, -*distance(word));
+    counts[at(pair.first)][at(pair.second)] = counts[at(pair.second)][at(pair.first)] = count;
+  }
+  return counts;
+}
+
+/// Whether NVLinks lead to other GPUs: not all pairs have as many, as behind switches, and no GPU has more than it can have.
+bool lead_to_gpus(const LinkCounts& counts) {
+  std::set<int> different;
+  for (std::size_t gpu = 0; gpu < counts.size(); ++gpu) {
+    if (std::accumulate(counts[gpu].begin(), counts[gpu].end(), 0) > most_of_gpu) return false;
+    for (std::size_t other = 0; other < gpu; ++other) different.insert(counts[gpu][other]);
+  }
+  return different.size() > 1;
+}
+
+/// Takes a ring through all GPUs off, that with the most links between its neighbours in all. Returns whether there was one.
+bool take_ring(LinkCounts& left) {
+  const std::size_t gpus = left.size();
+  struct Way {
+    int sum = -1;  ///< of the links between neighbours; -1: there is no such way
+    std::size_t before = 0;
+  };
+  const std::size_t all = (std::size_t{1} << gpus) - 1;
+  std::vector<std::vector<Way>> ways(all + 1, std::vector<Way>(gpus));  // from GPU 0 through a set, by its last GPU
+  ways[1][0].sum = 0;
+  for (std::size_t set = 1; set <= all; ++set) {
+    for (std::size_t last = 0; last < gpus; ++last) {
+      const int sum = ways[set][last].sum;
+      for (std::size_t next = 1; sum >= 0 && next < gpus; ++next) {
+        if ((set >> next & 1U) != 0 || left[last][next] == 0) continue;
+        Way& longer = ways[set | std::size_t{1} << next][next];
+        if (sum + left[last][next] > longer.sum) longer = {sum + left[last][next], last};
+      }
+    }
+  }
+  std::size_t last = 0;
+  for (std::size_t gpu = 1; gpu < gpus; ++gpu) {
+    const auto closed = [&](std::size_t end) {
+      return ways[all][end].sum < 0 || left[end][0] == 0 ? -1 : ways[all][end].sum + left[end][0];
+    };
+    if (closed(gpu) > (last == 0 ? -1 : closed(last))) last = gpu;
+  }
+  if (last == 0) return false;
+  const auto take = [&left](std::size_t a, std::size_t b) {
+    --left[a][b];
+    --left[b][a];
+  };
+  take(last, 0);
+  for (std::size_t set = all; last != 0;) {
+    const std::size_t before = ways[set][last].before;
+    take(before, last);
+    set &= ~(std::size_t{1} << last);
+    last = before;
+  }
+  return true;
+}
+
+/// How many rings through all GPUs there are at a time, no two over one link. Which one is taken off first matters: several orders of the
+/// GPUs are tried.
+int count_rings(const LinkCounts& counts) {
+  const std::size_t gpus = counts.size();
+  int most = most_of_gpu;
+  for (const std::vector<int>& row : counts) most = std::min(most, std::accumulate(row.begin(), row.end(), 0) / 2);
+  constexpr std::size_t few = 10;
+  constexpr unsigned attempts = 64;
+  std::vector<std::size_t> order(gpus);
+  std::iota(order.begin(), order.end(), 0);
+  std::mt19937 random;  // the same each time
+  int best = 0;
+  for (unsigned attempt = 0; attempt < (gpus > few ? 1U : attempts) && best < most; ++attempt) {
+    LinkCounts left(gpus, std::vector<int>(gpus));
+    for (std::size_t a = 0; a < gpus; ++a) {
+      for (std::size_t b = 0; b < gpus; ++b) left[a][b] = counts[order[a]][order[b]];
+    }
+    int rings = 0;
+    while (take_ring(left)) ++rings;
+    best = std::max(best, rings);
+    std::shuffle(order.begin(), order.end(), random);
+  }
+  return best;
+}
+
+/// Chooses `connection`: the nearest distance at which a ring through all GPUs exists. `direct`: NVLinks lead to other GPUs, not to
+/// switches.
+void set_connection(NodeTopology& node, const Links& links, bool direct) {
   if (links.empty()) return;
   std::map<int, std::pair<std::string, int>> words;  // by distance: the word, and how many pairs have it
   for (const auto& [pair, word] : links) ++words.try_emplace(*distance(word), word, 0).first->second.second;
@@ -107,6 +200,15 @@ void set_connection(NodeTopology& node, const Links& links) {
   }
   node.connection = taken->second.first;
   node.nvlinks = std::max(0, -taken->first);
+  if (node.nvlinks > 0 && direct && node.gpus > 2 && node.gpus <= most_for_rings) {
+    const int rings = count_rings(nvlinks_between(node.gpus, links));
+    node.nvlinks = 2 * rings;
+    node.connection = fmt::format("NV{}", node.nvlinks);
+    node.unlike = fmt::format("taken: {} ring{} at a time through all GPUs, in both directions", rings, rings == 1 ? "" : "s");
+    return;
+  }
+  if (words.size() == 1 && node.nvlinks > 0 && node.gpus > 2 && (node.gpus - 1) * node.nvlinks <= most_of_gpu)
+    node.unlike = fmt::format("if these lead to other GPUs, not to switches, it is {} times as much", node.gpus - 1);
   if (words.size() == 1 || words.begin()->first > 0) return;  // PCIe has the same figures on all its ways
   std::vector<std::string> counts;
   for (const auto& [far, kind] : words) counts.push_back(fmt::format("{} by {}", kind.second, kind.first));
@@ -201,7 +303,7 @@ NodeTopology read_matrix(const std::string& file, const std::string& text) {
   for (int gpu = 0; gpu < node.gpus; ++gpu) {
     for (int other = 0; other < gpu; ++other) links[{other, gpu}] = rows[at(gpu)][at(other)];
   }
-  set_connection(node, links);
+  set_connection(node, links, lead_to_gpus(nvlinks_between(node.gpus, links)));
   std::vector<std::vector<int>> far;  // by interface, by GPU
   for (std::size_t column = at(node.gpus); column < head.size(); ++column) {
     const auto name = names.find(head[column]);
@@ -333,7 +435,8 @@ void set_links(NodeTopology& node, const std::vector<XmlElement>& gpus) {
       links[{other, gpu}] = count > 0 ? fmt::format("NV{}", std::min(count, most_nvlinks)) : pcie_between(gpus[at(other)], gpus[at(gpu)]);
     }
   }
-  set_connection(node, links);
+  const bool direct = std::all_of(of_gpu.begin(), of_gpu.end(), [](const NvLinks& own) { return own.to_switches == 0; });
+  set_connection(node, links, direct);
   node.nvlink_rate = nvlink_rate_of(gpus.front());
   node.pcie = pcie_of(gpus.front());
   for (const XmlElement& gpu : gpus) {

@@ -12,10 +12,11 @@ namespace syncopate {
 struct NodeTopology {
   std::string file;
   int gpus = 0;
-  /// The narrowest link of the best ring through all GPUs: "NV18", "PIX", "PXB", "PHB", "NODE", "SYS". Collectives go round in rings.
+  /// The narrowest link of the best ring through all GPUs: "NV18", "PIX", "PXB", "PHB", "NODE", "SYS". Collectives go round in rings. Where
+  /// NVLinks lead to other GPUs, not to switches: all rings that there are at a time, in both directions: "NV6".
   std::string connection;
   int nvlinks = 0;  ///< of this link; 0: it is PCIe
-  /// Where pairs of GPUs have different numbers of NVLinks, how many pairs have which link, and which one `connection` is; else empty.
+  /// What had to be chosen among pairs of GPUs that are joined differently; else empty.
   std::string unlike;
   std::optional<Rate> nvlink_rate{};  ///< nominal, of one NVLink in one direction, if the file tells the GPUs' kind
   struct PcieLink {

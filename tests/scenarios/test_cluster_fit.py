@@ -695,6 +695,37 @@ class ClusterFit(Case):
                                  "inPlace": in_place, "time": us * (1 + in_place), "algBw": rate, "busBw": rate * factor * (ranks - 1) / ranks, "wrong": 0} | more)
         return rows
 
+    def test_what_other_versions_of_rccl_tests_write(self):
+        """Wrong results as texts, a reduce-scatter's received bytes, an object in each line, GPUs in place of ranks, two reductions."""
+        times = {1 << size: [20 + (1 << size) / 1e4] for size in range(12, 24)}
+        self.assertEqual(self.fit(json.dumps(self.rccl(times, wrong="0"))).returncode, 0)
+        fit = self.cluster()["fit"]
+        lines = "".join(json.dumps(row) + "\n" for row in self.rccl(times, wrong="N/A"))
+        self.assertEqual(self.fit(lines).returncode, 0)
+        self.assertEqual(self.cluster()["fit"], fit)
+        done = self.fit(json.dumps(self.rccl(times, wrong="37")))
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("/0/wrong: 37 results were wrong", done.stderr)
+        alone = [{key: value for key, value in row.items() if key not in ("nodes", "ranks", "ranksPerNode", "gpusPerRank")} | {"gpus": 16} for row in self.rccl(times)]
+        self.assertEqual(self.fit(json.dumps(alone), "--gpus-per-node", "8").returncode, 0)
+        self.assertEqual(self.cluster()["fit"], fit)
+        done = self.fit(json.dumps([row | {"redop": "sum"} for row in self.rccl(times)] + [row | {"redop": "prod"} for row in self.rccl(times)]))
+        self.assertIn("/24/redop: is not sum, as above; run rccl-tests with one reduction (-o)", done.stderr)
+        whole = self.rccl(times, name="ReduceScatter", factor=1) + self.rccl(times)
+        self.assertEqual(self.fit(json.dumps(whole)).returncode, 0)
+        operations = self.cluster()["fit"]
+        received = [row | {"size": row["size"] // 16} if row["name"] == "ReduceScatter" else row for row in whole]
+        self.assertEqual(self.fit(json.dumps(received)).returncode, 0)
+        self.assertEqual(self.cluster()["fit"], operations)
+
+    def test_ddp_data_that_is_inside_something_else(self):
+        nested = json.dumps({"ddp": {"world_size": 8, "bucket_sizes": "1000000", "avg_backward_comm_time": 15000000}}, indent=1)
+        done = self.fit(nested, "--gpus-per-node", "4")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        two = "".join(f"{{'world_size': 8, 'bucket_sizes': '{size}', 'avg_backward_comm_time': {time}}}\n" for size, time in ((102228128, 15000000), (40000, 400000)))
+        done = self.fit(two, "--gpus-per-node", "4")
+        self.assertEqual((done.returncode, done.stderr), (3, "simctl: run.txt:2: 40000 bytes, but line 1 has 102228128: another model; give each a file of its own\n"))
+
     def test_what_rccl_tests_write_as_a_list(self):
         times = {1 << 20: [100, 90, 95], 1 << 24: [1500, 1600, 1700]}
         rows = self.rccl(times) + self.rccl(times, name="AllGather", factor=1)
@@ -1056,9 +1087,14 @@ class ClusterFit(Case):
             cluster = self.cluster()
             self.assertEqual((cluster["nodes"], cluster["gpus_per_node"], cluster["intra_node"]), (1, 4, {"bandwidth": 3e11, "latency": 3.4e-6, "efficiency": 0.8}))
             self.assertTrue(cluster["source"].startswith("nominal: "))
-        # A ring through all GPUs does without the two weakest connections.
+        # Unlike counts: links between GPUs. All ten of each are in use: five rings, in both directions.
         self.fit(self.matrix(word=lambda a, b: "NV2" if a + b == 3 else "NV4"))
+        self.assertEqual(self.cluster()["intra_node"]["bandwidth"], 2.5e11)
+        # As many between all pairs may lead to switches: only these count for sure.
+        done = self.fit(self.matrix(word=lambda a, b: "NV4"))
         self.assertEqual(self.cluster()["intra_node"]["bandwidth"], 1e11)
+        self.assertIn("if these lead to other GPUs, not to switches, it is 3 times as much", done.stdout)
+        self.assertNotIn("if these lead", self.fit(self.matrix(word=lambda a, b: "NV12")).stdout)
         self.fit(self.matrix(word=lambda a, b: "NODE" if a + b == 3 else "PIX"))
         self.assertEqual(self.cluster()["intra_node"], {"bandwidth": 3.15e10, "latency": 5.7e-6, "efficiency": 0.762})
         done = self.fit(self.SYSTEM)
@@ -1093,17 +1129,18 @@ class ClusterFit(Case):
         return [f'<nvlink target="0000:0{gpu}:00.0" count="{count}" tclass="{kind}"/>' for gpu, count in enumerate(counts) if count]
 
     def test_unlike_links_between_gpus(self):
-        """The narrowest link of the best ring through all GPUs, worked out by hand, and what is said of it."""
+        """Rings through all GPUs at a time, worked out by hand, in both directions; else the narrowest link of the best ring."""
         mesh = self.CUBE_MESH
         words = lambda counts: lambda a, b: f"NV{counts[a][b]}" if counts[a][b] else "NODE" if a // 4 == b // 4 else "SYS"
         pairs = [[4 if a // 2 == b // 2 else 0 for b in range(8)] for a in range(8)]
         square = [[0, 2, 0, 1], [2, 0, 1, 0], [0, 1, 0, 2], [1, 0, 2, 0]]
         star = [[0, 2, 2, 2], [2, 0, 0, 0], [2, 0, 0, 0], [2, 0, 0, 0]]
         best = "the narrowest link of the best ring through all GPUs, as collectives go round"
-        table = [(mesh, 5e10, f"NV2: 2 NVLinks of nominally 25 GB/s (NVLink 2 to 4; 5 has 50, bridges of A40, A6000 and RTX 3090 have 14); pairs of GPUs are joined 8 by NV2, 8 by NV1, 12 by SYS; taken: NV2, {best}"),
-                 ([[min(1, count) for count in row] for row in mesh], 2.5e10, f"pairs of GPUs are joined 16 by NV1, 12 by SYS; taken: NV1, {best}"),
+        rings = "ring{} at a time through all GPUs, in both directions"
+        table = [(mesh, 1.5e11, f"NV6: 6 NVLinks of nominally 25 GB/s (NVLink 2 to 4; 5 has 50, bridges of A40, A6000 and RTX 3090 have 14); taken: 3 {rings.format('s')}"),
+                 ([[min(1, count) for count in row] for row in mesh], 1e11, f"taken: 2 {rings.format('s')}"),
                  (pairs, 3.15e10, f"SYS: nominally 31.5 GB/s (PCIe 4.0 x16; 3.0 has half, 5.0 twice); pairs of GPUs are joined 4 by NV4, 8 by NODE, 16 by SYS; taken: SYS, {best}"),
-                 (square, 2.5e10, f"pairs of GPUs are joined 2 by NV2, 2 by NV1, 2 by NODE; taken: NV1, {best}"),
+                 (square, 5e10, f"taken: 1 {rings.format('')}"),
                  (star, 3.15e10, f"pairs of GPUs are joined 3 by NV2, 3 by NODE; taken: NODE, {best}")]
         for counts, bandwidth, text in table:
             with self.subTest(text):
@@ -1129,7 +1166,8 @@ class ClusterFit(Case):
         power = lambda gpu: self.nvlinks([3 if gpu // 2 == other // 2 and gpu != other else 0 for other in range(4)]) + ['<nvlink target="0004:00:00.0" count="3" tclass="0x068001"/>']
         best = "taken: {}, the narrowest link of the best ring through all GPUs, as collectives go round"
         table = [(self.system(switches, capability=80), 3e11, "NV12: 12 NVLinks of nominally 25 GB/s\n"), (self.system(switches, capability=100), 6e11, "NV12: 12 NVLinks of nominally 50 GB/s\n"),
-                 (self.system(mesh), 5e10, "NV2: 2 NVLinks of nominally 25 GB/s; pairs of GPUs are joined 8 by NV2, 8 by NV1, 12 by SYS; " + best.format("NV2")),
+                 (self.system(mesh), 1.5e11, "NV6: 6 NVLinks of nominally 25 GB/s; taken: 3 rings at a time through all GPUs, in both directions"),
+                 (self.system(lambda gpu: self.nvlinks([4 if other != gpu else 0 for other in range(4)]), gpus=4), 3e11, "NV12: 12 NVLinks of nominally 25 GB/s; taken: 6 rings at a time"),
                  (self.system(pairs, capability=86, speed="8.0 GT/s PCIe"), 15753800000, "SYS: nominally 15.75 GB/s (PCIe, 8 GT/s x16); pairs of GPUs are joined 4 by NV4, 8 by PHB, 16 by SYS; " + best.format("SYS")),
                  (self.system(pairs, gpus=2, capability=86), 5.624e10, "NV4: 4 NVLinks of nominally 14.06 GB/s\n"),
                  (self.system(lambda gpu: [], speed="5 GT/s", width="8"), 4e9, "SYS: nominally 4 GB/s (PCIe, 5 GT/s x8)\n"),

@@ -42,12 +42,13 @@ def tracks(file, most, kinds, most_sent=MESSAGES):
     rows = in_rows(events)
     steps = [one for one in measured if one.category == "step" and one.start >= file.window[0] - HALF_NS]
     first = min(steps, key=lambda one: (one.process, one.start))
-    shown = [one for one in file.messages if one.end > file.window[0] + HALF_NS and one.start < file.window[1] - HALF_NS]
+    ends = max(one.end for one in events)
+    shown = [one for one in file.messages if one.end > file.window[0] + HALF_NS and one.start < min(ends, file.window[1] - HALF_NS)]
     queues = {}
     sent = message_rows(file, shown[:most_sent], kinds, queues)
     return {
         "run": int(file.row["run"]), "point": int(file.row["point"]), "window": [nanoseconds(edge) for edge in file.window],
-        "from": nanoseconds(min(one.start for one in events)), "to": nanoseconds(max(one.end for one in events)),
+        "from": nanoseconds(min(one.start for one in events)), "to": nanoseconds(ends),
         "first": [nanoseconds(first.start), nanoseconds(first.end)], "cut": len(events) < len(measured),
         "messagesCut": len(shown) > most_sent, "missing": file.missing, "queues": list(queues), "use": use_of(file.table),
         "rows": in_order(sent, [((is_worker, process, track, level), {"process": file.processes.get(process, f"process {process}"), "track": file.tracks.get((process, track), f"track {track}"),
