@@ -381,9 +381,7 @@ int Scenario::server_nodes() const {
   return servers && !servers->colocated ? servers->servers : 0;
 }
 
-int Scenario::paid_nodes() const {
-  return cluster.nodes + (cluster.workers() > 1 ? server_nodes() : 0) + (run ? run->policy.spares : 0);
-}
+int Scenario::paid_nodes() const { return cluster.nodes + (cluster.workers() > 1 ? server_nodes() : 0) + (run ? run->policy.spares : 0); }
 
 int Scenario::most_until() const {
   constexpr int most_iterations_until = 100'000;
