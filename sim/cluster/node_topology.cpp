@@ -9,7 +9,6 @@
 #include <boost/property_tree/xml_parser.hpp>
 #include <cctype>
 #include <charconv>
-#include <cstdint>
 #include <iterator>
 #include <map>
 #include <numeric>
@@ -72,24 +71,6 @@ bool is_gpu(std::string_view word) {
 
 /// The link of each pair of GPUs, as a word of nvidia-smi.
 using Links = std::map<std::pair<int, int>, std::string>;
-
-/// Whether a ring through all GPUs has only links between these neighbours (a bit for each GPU). Of each set of GPUs, finds where a way
-/// from GPU 0 through all of it can end.
-bool has_ring(const std::vector<std::uint32_t>& neighbours) {
-  const std::size_t all = (std::size_t{1} << neighbours.size()) - 1;
-  std::vector<std::uint32_t> ends(all + 1);
-  ends[1] = 1;
-  for (std::size_t set = 1; set < all; ++set) {
-    for (std::size_t gpu = 0; gpu < neighbours.size(); ++gpu) {
-      if ((ends[set] >> gpu & 1U) == 0) continue;
-      for (std::size_t next = 1; next < neighbours.size(); ++next) {
-        const std::size_t bit = std::size_t{1} << next;
-        if ((neighbours[gpu] & bit) != 0 && (set & bit) == 0) ends[set | bit] |= static_cast<std::uint32_t>(bit);
-      }
-    }
-  }
-  return (ends[all] & neighbours[0]) != 0;
-}
 
 using LinkCounts = std::vector<std::vector<int>>;  // NVLinks between each two GPUs
 
@@ -188,13 +169,11 @@ void set_connection(NodeTopology& node, const Links& links, bool direct) {
   constexpr int most_for_rings = 16;
   auto taken = std::prev(words.end());
   for (auto kind = words.begin(); node.gpus <= most_for_rings && kind != taken; ++kind) {
-    std::vector<std::uint32_t> neighbours(at(node.gpus));
+    LinkCounts near(at(node.gpus), std::vector<int>(at(node.gpus)));
     for (const auto& [pair, word] : links) {
-      if (*distance(word) > kind->first) continue;
-      neighbours[at(pair.first)] |= 1U << at(pair.second);
-      neighbours[at(pair.second)] |= 1U << at(pair.first);
+      near[at(pair.first)][at(pair.second)] = near[at(pair.second)][at(pair.first)] = *distance(word) <= kind->first ? 1 : 0;
     }
-    if (!has_ring(neighbours)) continue;
+    if (!take_ring(near)) continue;
     taken = kind;
     break;
   }

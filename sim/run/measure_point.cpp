@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <numeric>
 #include <string>
@@ -178,10 +179,8 @@ PointResult measure_point(const Point& point, Setup& setup, const Job& job, cons
   result.measured_iterations = scenario.measured;
   result.iteration_half = half_width_of(scenario, scenario, run, result.metrics.iteration);
   result.details = details_of(setup, run);
-  for (Json& group : describe(setup.grouping(plan.fidelity), setup.profile())) {
-    group.erase("parameters");
-    result.details["groups"].push_back(std::move(group));
-  }
+  for (const GradientGroup& group : setup.grouping(plan.fidelity))
+    result.details["groups"].push_back({{"bytes", std::llround(bytes_of(group, setup.profile()).value)}});
   if (Json bound = latency_bound(setup, result.metrics); !bound.is_null()) result.details["latency_bound"] = std::move(bound);
   constexpr std::size_t most_links = 10;
   NetworkLoad load;

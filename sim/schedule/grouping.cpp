@@ -9,12 +9,16 @@
 
 namespace syncopate {
 
+Bytes bytes_of(const GradientGroup& group, const StepProfile& profile) {
+  Bytes bytes;
+  for (std::size_t i = group.first; i <= group.last; ++i) bytes += profile.gradients[i].bytes;
+  return bytes;
+}
+
 Seconds communication_end(const Grouping& grouping, const StepProfile& profile, const CostCurve& cost) {
   Seconds free;
   for (const GradientGroup& group : grouping) {
-    Bytes bytes;
-    for (std::size_t i = group.first; i <= group.last; ++i) bytes += profile.gradients[i].bytes;
-    free = std::max(free, group.post_at) + cost(bytes);
+    free = std::max(free, group.post_at) + cost(bytes_of(group, profile));
   }
   return free;
 }
@@ -23,12 +27,10 @@ Json describe(const Grouping& grouping, const StepProfile& profile) {
   Json groups = Json::array();
   for (const GradientGroup& group : grouping) {
     Json names = Json::array();
-    Bytes bytes;
     for (std::size_t i = group.first; i <= group.last; ++i) {
-      bytes += profile.gradients[i].bytes;
       for (std::string& name : profile.gradients[i].names()) names.push_back(std::move(name));
     }
-    groups.push_back({{"bytes", std::llround(bytes.value)}, {"parameters", std::move(names)}});
+    groups.push_back({{"bytes", std::llround(bytes_of(group, profile).value)}, {"parameters", std::move(names)}});
   }
   return groups;
 }

@@ -133,6 +133,8 @@ struct GivenGroups {
   Grouping operator()(const StepProfile& profile, const CostCurve& cost) const;
 };
 
+Bytes bytes_of(const GradientGroup& group, const StepProfile& profile);
+
 /// Bytes of each group, and names of its parameters.
 Json describe(const Grouping& grouping, const StepProfile& profile);
 
