@@ -49,12 +49,13 @@ CollectiveCosts::CollectiveCosts(const Cluster& cluster, const AllReduce& all_re
   for (const Operation operation : {Operation::all_reduce, Operation::reduce_scatter, Operation::all_gather, Operation::broadcast}) {
     if (by_fit_ && (operation == Operation::all_reduce || knows_cost(cluster, operation))) {
       const int ranks = nodes_ * ranks_on_node_;
-      curves_[operation] = {collective_cost(cluster, operation, algorithm_, ranks), queued_cost(cluster, operation, algorithm_, ranks)};
+      curves_[operation] = {collective_cost(cluster, operation, algorithm_, ranks), queued_cost(cluster, operation, algorithm_, ranks),
+                            two_at_once_cost(cluster, operation, algorithm_, ranks)};
     } else if (!by_fit_ && !cluster.regions && !all_reduce.candidates.empty()) {
       std::vector<CostLine> lines;
       for (const AllReduce& candidate : all_reduce.candidates) lines.push_back(line(operation, *candidate.algorithm));
       const CostCurve fastest = lowest(std::move(lines));
-      curves_[operation] = {fastest, fastest};
+      curves_[operation] = {fastest, fastest, std::nullopt};
     }
   }
   const bool is_flat = all_reduce.across_gpus && ranks_on_node_ > 1;
@@ -95,7 +96,13 @@ CollectiveTime CollectiveCosts::operator()(Operation operation, Bytes bytes, boo
   if (hops_.empty()) {
     const CostLine tangent = cost(operation, queued).tangent(bytes);
     const Seconds all = tangent(bytes);
-    const Seconds latency = std::clamp(tangent.a, Seconds(0), all);
+    const auto curves = curves_.find(operation);
+    Seconds latency = tangent.a;
+    if (curves != curves_.end() && curves->second.two_at_once) {
+      const Seconds longer = (*curves->second.two_at_once)(bytes)-curves->second.alone(bytes);
+      latency = all - longer;
+    }
+    latency = std::clamp(latency, Seconds(0), all);
     return {latency, all - latency};
   }
   const auto [entry, is_new] = known_.try_emplace({operation, bytes.value});

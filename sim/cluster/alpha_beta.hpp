@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -27,7 +28,8 @@ class CollectiveCosts {
   CollectiveCosts(const Cluster& cluster, const AllReduce& all_reduce, const Communicator& communicator, int ranks_per_node,
                   const std::vector<std::size_t>& region_order);
 
-  /// `queued`: of one that starts the moment another one ends; differs if the cluster's fit says so. On a ring of different links, the
+  /// `queued`: of one that starts the moment another one ends; differs if the cluster's fit says so. Where the fit has times of two at
+  /// once, the transfer is what two take longer than one; else it is the tangent's. On a ring of different links, the
   /// transfer lasts at least as long as the slowest link is busy. So no link carries more than its bandwidth, however many collectives are
   /// in flight. Operations other than an all-reduce require implies_link.
   CollectiveTime operator()(Operation operation, Bytes bytes, bool queued = false) const;
@@ -55,6 +57,7 @@ class CollectiveCosts {
   struct Curves {
     CostCurve alone;
     CostCurve queued;
+    std::optional<CostCurve> two_at_once;
   };
   std::map<Operation, Curves> curves_;                                    ///< from the cluster's fits, or of the fastest candidates
   std::vector<Hop> hops_;                                                 ///< links of a ring with different links; else empty

@@ -87,8 +87,10 @@ void finish_benchmark(Benchmark& benchmark) {
       throw InputError(
           fmt::format("{}: the largest {} took no longer than the smallest; measure larger ones", benchmark.file, to_string(operation)));
     }
-    times.queued = increasing(times.queued);
-    if (times.queued.size() < 2 || times.queued.front().time == times.queued.back().time) times.queued.clear();
+    for (std::vector<MeasuredTime>* more : {&times.queued, &times.two_at_once}) {
+      *more = increasing(*more);
+      if (more->size() < 2 || more->front().time == more->back().time) more->clear();
+    }
   }
 }
 

@@ -15,11 +15,11 @@ namespace syncopate {
 /// Times of one operation, by growing size: of an all-reduce, a reduce-scatter or a broadcast of `bytes` in every rank, of an all-gather of
 /// `bytes` that every rank has at the end.
 struct MeasuredOperation {
-  std::vector<MeasuredTime> measured{};    ///< as printed
-  std::optional<CostLine> line{};          ///< in place of times, if only a line is known
-  std::vector<MeasuredTime> increasing{};  ///< least-squares fit of `measured` with non-decreasing times; a Fit's points
-  std::vector<MeasuredTime> queued{};      ///< of one of several back to back, if that was measured; a Fit's
-  std::vector<MeasuredTime> two{};         ///< until both of two at a time have ended, if that was measured
+  std::vector<MeasuredTime> measured{};     ///< as printed
+  std::optional<CostLine> line{};           ///< in place of times, if only a line is known
+  std::vector<MeasuredTime> increasing{};   ///< least-squares fit of `measured` with non-decreasing times; a Fit's points
+  std::vector<MeasuredTime> queued{};       ///< of one of several back to back, if that was measured; a Fit's
+  std::vector<MeasuredTime> two_at_once{};  ///< until both of two at a time have ended, if that was measured; a Fit's
 };
 
 /// Times from a benchmark's output.
@@ -43,7 +43,8 @@ struct BenchmarkOptions {
   bool in_place = false;  ///< nccl-tests: read the in-place columns
 };
 
-/// Computes `increasing`, and makes `queued` so. Throws InputError if there are too few points, or if all take equally long.
+/// Computes `increasing`, and makes `queued` and `two_at_once` so. Throws InputError if there are too few points, or if all take equally
+/// long.
 void finish_benchmark(Benchmark& benchmark);
 
 /// Adds the operations of `other`, over as many ranks. Throws InputError if it has the same operation.

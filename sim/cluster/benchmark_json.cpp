@@ -89,8 +89,9 @@ Benchmark read_probe(const Document& document, const BenchmarkOptions& options) 
   if (!reason.empty()) probe.at("hosts").fail_because(reason);
   if (const std::string wrong = contradiction(options, benchmark.ranks); !wrong.empty()) probe.at("ranks").fail_because(wrong);
   if (options.in_place) probe.field().fail_because("--in-place chooses columns of nccl-tests, which netprobe does not have; leave it out");
-  benchmark.operations[Operation::all_reduce] = {
-      .measured = sizes_of(probe.at("all_reduce")), .queued = sizes_of(probe.at("queued")), .two = sizes_of(probe.at("two_at_once"))};
+  benchmark.operations[Operation::all_reduce] = {.measured = sizes_of(probe.at("all_reduce")),
+                                                 .queued = sizes_of(probe.at("queued")),
+                                                 .two_at_once = sizes_of(probe.at("two_at_once"))};
   std::vector<MeasuredTime> all_gathers;
   if (!probe.at("all_gather").json().empty()) all_gathers = sizes_of(probe.at("all_gather"));
   for (MeasuredTime& time : all_gathers) time.bytes = benchmark.ranks * time.bytes;

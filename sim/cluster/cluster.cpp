@@ -81,6 +81,7 @@ Fit read_fit(Object& fields) {
     fit.points = read_points(*points);
     fit.line = line_through(fit.points);
     if (const auto queued = fields.find("queued")) fit.queued = read_points(*queued);
+    if (const auto two = fields.find("two_at_once")) fit.two_at_once = read_points(*two);
   } else {
     fit.line = {fields.at("a_s").seconds(), fields.at("b_s_per_B").seconds_per_byte()};
   }
@@ -98,7 +99,7 @@ constexpr std::array fit_rows = {FitRow{"all-reduce", Operation::all_reduce}, Fi
 
 void scale_fit(Fit& fit, double latency, double bandwidth) {
   const Seconds a = fit.line.a;
-  for (std::vector<MeasuredTime>* points : {&fit.points, &fit.queued}) {
+  for (std::vector<MeasuredTime>* points : {&fit.points, &fit.queued, &fit.two_at_once}) {
     for (MeasuredTime& point : *points) {
       const Seconds latency_part = std::min(a, point.time);
       point.time = latency * latency_part + (point.time - latency_part) / bandwidth;
@@ -277,12 +278,15 @@ LinkCost link_of(const Fit& fit, Operation operation, const Cluster& cluster) {
   return implied_link(fit.algorithm->form(operation), fit.line, fit.ranks, cluster.reduce);
 }
 
-/// Of one fit. `of`: the operation that it measures.
+/// Points of a fit: `points`, or others that it may have.
+using PointsOf = std::vector<MeasuredTime> Fit::*;
+
+/// Of one fit. `of`: the operation that it measures. `points_of`: what is asked for; without such points it is one collective alone.
 CostCurve carried_cost(const Fit& fit, Operation of, const Cluster& cluster, Operation operation, const Algorithm& algorithm, int ranks,
-                       bool queued) {
+                       PointsOf points_of) {
   const ClosedForm& form = algorithm.form(operation);
   if (of != operation || fit.algorithm != &algorithm) return cost_line(form, ranks, link_of(fit, of, cluster));
-  const std::vector<MeasuredTime>& points = queued && !fit.queued.empty() ? fit.queued : fit.points;
+  const std::vector<MeasuredTime>& points = (fit.*points_of).empty() ? fit.points : fit.*points_of;
   if (!points.empty() && ranks > 1) return curve_through(carry(form, points, fit.ranks, ranks));
   return carry(form, fit.line, fit.ranks, ranks);
 }
@@ -295,12 +299,12 @@ CostCurve between(CostCurve lower, CostCurve upper, double weight) {
   });
 }
 
-CostCurve cost_of(const Cluster& cluster, Operation operation, const Algorithm& algorithm, int ranks, bool queued) {
+CostCurve cost_of(const Cluster& cluster, Operation operation, const Algorithm& algorithm, int ranks, PointsOf points_of) {
   if (!cluster.is_fitted())
     return cost_line(algorithm.form(operation), ranks, {cluster.link.hop().latency, cluster.link.hop().beta, cluster.reduce});
   const auto own = cluster.fits.find(operation);
   const auto& [of, fits] = own == cluster.fits.end() ? *cluster.fits.begin() : *own;
-  const auto carried = [&, of = of](const Fit& fit) { return carried_cost(fit, of, cluster, operation, algorithm, ranks, queued); };
+  const auto carried = [&, of = of](const Fit& fit) { return carried_cost(fit, of, cluster, operation, algorithm, ranks, points_of); };
   const auto upper = std::find_if(fits.begin(), fits.end(), [ranks](const Fit& fit) { return fit.ranks >= ranks; });
   if (upper == fits.end()) return carried(fits.back());
   if (upper == fits.begin() || upper->ranks == ranks) return carried(*upper);
@@ -427,11 +431,19 @@ bool can_carry_fit(const Cluster& cluster, const Algorithm& algorithm) {
 bool knows_cost(const Cluster& cluster, Operation operation) { return implies_link(cluster) || cluster.fits.contains(operation); }
 
 CostCurve collective_cost(const Cluster& cluster, Operation operation, const Algorithm& algorithm, int ranks) {
-  return cost_of(cluster, operation, algorithm, ranks, false);
+  return cost_of(cluster, operation, algorithm, ranks, &Fit::points);
 }
 
 CostCurve queued_cost(const Cluster& cluster, Operation operation, const Algorithm& algorithm, int ranks) {
-  return cost_of(cluster, operation, algorithm, ranks, true);
+  return cost_of(cluster, operation, algorithm, ranks, &Fit::queued);
+}
+
+std::optional<CostCurve> two_at_once_cost(const Cluster& cluster, Operation operation, const Algorithm& algorithm, int ranks) {
+  const auto own = cluster.fits.find(operation);
+  if (own == cluster.fits.end()) return std::nullopt;
+  const auto measures_it = [&](const Fit& fit) { return !fit.two_at_once.empty() && fit.algorithm == &algorithm; };
+  if (!std::all_of(own->second.begin(), own->second.end(), measures_it)) return std::nullopt;
+  return cost_of(cluster, operation, algorithm, ranks, &Fit::two_at_once);
 }
 
 }  // namespace syncopate

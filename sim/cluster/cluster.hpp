@@ -24,9 +24,10 @@ namespace syncopate {
 
 /// Measured cost of one operation on M bytes over `ranks` ranks: a line T(M) = a + b·M, or points.
 struct Fit {
-  CostLine line;                       ///< given several points: the line through the first and the last, with a >= 0
-  std::vector<MeasuredTime> points{};  ///< by growing bytes; empty if only the line is known
-  std::vector<MeasuredTime> queued{};  ///< of one that starts the moment another one ends; empty: they take as long as others
+  CostLine line;                            ///< given several points: the line through the first and the last, with a >= 0
+  std::vector<MeasuredTime> points{};       ///< by growing bytes; empty if only the line is known
+  std::vector<MeasuredTime> queued{};       ///< of one that starts the moment another one ends; empty: they take as long as others
+  std::vector<MeasuredTime> two_at_once{};  ///< of two that start together, until both have ended; may be empty
   int ranks = 2;
   const Algorithm* algorithm = nullptr;
   bool carried = false;  ///< the cluster's link is another one than it was measured at
@@ -123,5 +124,8 @@ CostCurve collective_cost(const Cluster& cluster, Operation operation, const Alg
 
 /// The same of one that starts the moment another one ends.
 CostCurve queued_cost(const Cluster& cluster, Operation operation, const Algorithm& algorithm, int ranks);
+
+/// The same of two of so many bytes each that start together, until both have ended, if all fits of the operation have measured it.
+std::optional<CostCurve> two_at_once_cost(const Cluster& cluster, Operation operation, const Algorithm& algorithm, int ranks);
 
 }  // namespace syncopate

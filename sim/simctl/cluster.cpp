@@ -72,6 +72,7 @@ Json fit_json(Operation operation, int ranks, const MeasuredOperation& times, co
   }
   fit["points"] = points_json(times.increasing);
   if (!times.queued.empty()) fit["queued"] = points_json(times.queued);
+  if (!times.two_at_once.empty()) fit["two_at_once"] = points_json(times.two_at_once);
   return fit;
 }
 
@@ -160,8 +161,7 @@ void print_times(const MeasuredOperation& times, const CostLine& line, std::FILE
   if (times.line) return display(stream, "\n");
   std::vector<Cells> table = {{"bytes", "measured", "kept", "by a line", "off"}};
   if (!times.queued.empty()) table.front().emplace_back("back to back");
-  if (!times.two.empty()) table.front().insert(table.front().end(), {"two at once", "simulated"});
-  const CostCurve curve = curve_through(times.increasing);
+  if (!times.two_at_once.empty()) table.front().emplace_back("two at once");
   double worst = 0.0;
   const auto add_time = [](Cells& row, const std::vector<MeasuredTime>& measured, Bytes bytes) {
     const auto found = std::find_if(measured.begin(), measured.end(), [bytes](const MeasuredTime& one) { return one.bytes == bytes; });
@@ -173,11 +173,7 @@ void print_times(const MeasuredOperation& times, const CostLine& line, std::FILE
     worst = std::max(worst, std::abs(off));
     Cells row = {fmt::format("{:.0f}", bytes.value), time, times.increasing[i].time, line(bytes), fmt::format("{:+.1f}%", 100.0 * off)};
     if (!times.queued.empty()) add_time(row, times.queued, bytes);
-    if (!times.two.empty()) {
-      add_time(row, times.two, bytes);
-      const Seconds latency = std::clamp(curve.tangent(bytes).a, Seconds(0), curve(bytes));
-      row.emplace_back(2.0 * curve(bytes) - latency);
-    }
+    if (!times.two_at_once.empty()) add_time(row, times.two_at_once, bytes);
     table.push_back(std::move(row));
   }
   display(
@@ -185,8 +181,7 @@ void print_times(const MeasuredOperation& times, const CostLine& line, std::FILE
       "\n{}\nkept: the measured times, raised where more bytes took less time; a line through the first and last point is up to {:.0f}% "
       "off\n",
       format_table(table), 100.0 * worst);
-  if (!times.two.empty())
-    display(stream, "two at once: until both have ended; simulated, their latencies pass at the same time, their transfers one by one\n");
+  if (!times.two_at_once.empty()) display(stream, "two at once: until both have ended, as they are simulated on two channels\n");
 }
 
 void print_report(const Benchmark& benchmark, const LinkCost& link, std::FILE* stream) {

@@ -228,6 +228,10 @@ def carried(cluster, algorithm, n, operation="all-reduce"):
     cost = carried_by(cluster, algorithm, n, operation, "points")
     if isinstance(cost, Curve):
         cost.queued = carried_by(cluster, algorithm, n, operation, "queued")
+        own = fits_of(cluster, operation)
+        if own and all("two_at_once" in fit and fit["algorithm"] == algorithm for fit in own):
+            two = carried_by(cluster, algorithm, n, operation, "two_at_once")
+            cost.longer = cost.queued.longer = lambda size: two(size) - cost(size)
     return cost
 
 
@@ -238,6 +242,8 @@ def of_each(cost, n):
     scaled = cost.of_each(n)
     if hasattr(cost, "queued"):
         scaled.queued = cost.queued.of_each(n)
+    if hasattr(cost, "longer"):
+        scaled.longer = scaled.queued.longer = lambda size: cost.longer(n * size)
     return scaled
 
 
@@ -487,8 +493,11 @@ class Channels:
 
 
 def mean_parts(cost, size, host=0.0):
-    """(latency, transfer). While it is transferred no other one is. Hosts take their time before."""
+    """(latency, transfer). While it is transferred no other one is. Hosts take their time before. Of two at once that were measured, the
+    transfer is what they take longer than one."""
     transfer = max(cost(size) - startup(cost, size), busiest(cost, size))
+    if hasattr(cost, "longer"):
+        transfer = min(max(cost.longer(size), 0.0), cost(size))
     return host + cost(size) - transfer, transfer
 
 

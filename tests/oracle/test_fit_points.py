@@ -33,8 +33,8 @@ def points(rng):
 
 
 def curve(rng, names, **changes):
-    queued = rng.choice([{}, {"queued": points(rng)}])
-    return measured(points(rng), rng.randint(2, 9), rng.choice(names), **queued, **changes)
+    more = {key: points(rng) for key in ("queued", "two_at_once") if rng.random() < 0.5}
+    return measured(points(rng), rng.randint(2, 9), rng.choice(names), **more, **changes)
 
 
 def sizes(rng, names):
@@ -112,6 +112,15 @@ class Known(unittest.TestCase):
         drawn = point({"name": "wfbp"}, 4, trace=one)
         drawn["cluster"]["fit"] = measured([[1000000, 0.0001], [4000000, 0.0004]], 4, queued=queued)  # 0.2 ms, over before the next is ready
         self.check(4 + 0.2, expected(drawn)["iteration_s"])
+
+    def test_two_at_once(self):
+        """Two all-reduces of 2 MB, of which one takes 3 ms: on two channels as long as was measured, at least one's time and at most twice."""
+        one = TWO | {"update_s": 0.0}
+        for measured_s, seconds in ((0.0045, 0.0045), (0.002, 0.003), (0.009, 0.006)):
+            drawn = point({"name": "s-sgd"}, 4, trace=one, channels=2)
+            drawn["cluster"]["fit"] = measured(POINTS, 4, two_at_once=[[2000000, measured_s], [4000000, 0.1]])
+            self.check(4 + 1000 * seconds, expected(drawn)["iteration_s"])
+            self.check(4 + 6, expected(drawn | {"channels": 1})["iteration_s"])
 
     def test_between_numbers_of_ranks(self):
         """Half-way from 2 to 8 is 4, by logarithms: the mean of both, 3 times 2 ms and 3/7 of 7 ms."""

@@ -672,7 +672,7 @@ class BadCluster(Case):
             (cluster(fit={"points": [[1000, 0.1, 2], [2000, 0.05]], "nodes": 8, "algorithm": "ring"}),
              "/fit/points/0: expected two numbers, bytes and seconds, got [1000,0.1,2]"),
             (cluster(fit={"points": [[1000, 0.1], [2000, 0.2]], "a_s": 1, "nodes": 8, "algorithm": "ring"}),
-             '/fit/a_s: unknown key "a_s"; known here: operation, points, queued, nodes, algorithm, measured_at'),
+             '/fit/a_s: unknown key "a_s"; known here: operation, points, queued, two_at_once, nodes, algorithm, measured_at'),
             (cluster(regions=two, wan=[wan[0] | {"rtt_profile": []}]), "/wan/0/rtt_profile: expected a list that is not empty, got []"),
             (cluster(regions=two, wan=[wan[0] | {"rtt_profile": [{"at_s": 1, "rtt": -1}]}]), f"/wan/0/rtt_profile/0/rtt: {LATENCY}, got -1"),
             (cluster(regions=two, wan=[wan[0] | {"rtt_profile": [{"at_s": 1, "bandwidth": 1}]}]), '/wan/0/rtt_profile/0: the required key "rtt" is missing'),

@@ -155,15 +155,24 @@ class ClusterFit(Case):
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertEqual(self.cluster()["fit"][0]["queued"], [[size, float(f"{2 / 3 * ring(size, 4):.6g}")] for size in SIZES[3:]])
         self.assertEqual(self.cluster()["host"], {"per_message_s": 1e-5})
-        self.assertRegex(done.stdout, r"off\s+back to back\s+two at once\s+simulated\n")
+        self.assertRegex(done.stdout, r"off\s+back to back\s+two at once\n")
         self.assertIn('adding takes 1e-10 s/B: "server_s_per_B" of a schedule with servers', done.stdout)
         self.assertEqual(self.run_scenario(scenario(cluster="mine.json", schedule={"name": "s-sgd"})).returncode, 0)
         sizes = [gradient["bytes"] for gradient in json.loads((self.folder / "trace.json").read_text())["gradients"]]
         both = sum(ring(size, 4) for size in sizes)
         self.assertAlmostEqual(float(self.rows()[0]["exposed_communication_s"]), both - sum(ring(size, 4) for size in sizes[1:]) / 3, delta=1e-8)
+        two = [{"bytes": size, "quartiles_s": [1.6 * ring(size, 4)] * 3, "repetitions": 5} for size in SIZES[3:]]
+        self.fit(json.dumps(probe(two_at_once=two)))
+        self.assertEqual(self.cluster()["fit"][0]["two_at_once"], [[size, float(f"{1.6 * ring(size, 4):.6g}")] for size in SIZES[3:]])
+        # All start together, the latency passes once, and each takes longer by what two take longer than one.
+        self.assertEqual(self.run_scenario(scenario(cluster="mine.json", schedule={"name": "s-sgd"}, channels=len(sizes))).returncode, 0)
+        latest = 0
+        for size in sizes:
+            latest = max(latest, 0.4 * ring(size, 4)) + 0.6 * ring(size, 4)
+        self.assertAlmostEqual(float(self.rows()[0]["exposed_communication_s"]), latest, delta=1e-8)
         flat = [{"bytes": size, "quartiles_s": [1e-3] * 3, "repetitions": 5} for size in SIZES[3:]]
-        self.fit(json.dumps(probe(queued=flat, library="Open MPI v4.1.4")))  # no larger one takes longer; a processor that polls
-        self.assertNotIn("queued", self.cluster()["fit"][0])
+        self.fit(json.dumps(probe(queued=flat, two_at_once=flat, library="Open MPI v4.1.4")))  # no larger one takes longer; a processor that polls
+        self.assertFalse({"queued", "two_at_once"} & self.cluster()["fit"][0].keys())
         self.assertNotIn("host", self.cluster())
 
     def test_several_numbers_of_ranks(self):

@@ -10,12 +10,14 @@ class Job:
     schedule: dict
     slow: dict = dataclasses.field(default_factory=dict)  # rank -> factor
     granularity: str = "tensor"
+    channels: int = 1
 
     @property
     def name(self):
         parameters = ", ".join(f"{key} {value}" for key, value in self.schedule.items() if key != "name")
         slow = "; ".join(f"rank {rank} {factor} times slower" for rank, factor in self.slow.items())
-        return self.schedule["name"] + (f" ({parameters})" if parameters else "") + (f", {slow}" if slow else "")
+        channels = f", {self.channels} channels" if self.channels > 1 else ""
+        return self.schedule["name"] + (f" ({parameters})" if parameters else "") + channels + (f", {slow}" if slow else "")
 
     @property
     def has_servers(self):
@@ -69,15 +71,21 @@ def far_jobs(trace, nodes, granularity="layer"):
         {"name": "ps-sgd", "in_flight": "pipelined"})), asynchronous(trace, nodes, granularity)]
 
 
+def on_two_channels(trace, granularity="tensor"):
+    """Two all-reduces in flight, as gloo's two threads in PyTorch have."""
+    return [Job(trace, schedule, granularity=granularity, channels=2) for schedule in ({"name": "wfbp"}, {"name": "mg-wfbp"})]
+
+
 SMALL, LARGE = "traces/cpu-resnet20-b128.json", "traces/cpu-googlenet-b8.json"
 
 SITES = [
     Site(2, 1000, 0, fast_jobs(LARGE, 2)),
-    Site(4, 1000, 0, [*fast_jobs(LARGE, 4), Job(LARGE, {"name": "wfbp"}, {0: 1.5}), Job(LARGE, {"name": "asgd", "in_flight": "pipelined"}, {0: 1.5, 1: 1.2})]),
+    Site(4, 1000, 0, [*fast_jobs(LARGE, 4), Job(LARGE, {"name": "wfbp"}, {0: 1.5}), Job(LARGE, {"name": "asgd", "in_flight": "pipelined"}, {0: 1.5, 1: 1.2}),
+                     *on_two_channels(LARGE)]),
     Site(8, 500, 0, fast_jobs(LARGE, 8)),
     Site(4, 100, 0, [job for job in fast_jobs(SMALL, 4) if job.schedule["name"] not in ("fusion", "dts")], "8MiB"),
-    Site(4, 1000, 0.002, fast_jobs(LARGE, 4, "layer")),
-    Site(4, 100, 0.010, far_jobs(SMALL, 4), "4MiB", "8KiB"),
+    Site(4, 1000, 0.002, [*fast_jobs(LARGE, 4, "layer"), *on_two_channels(LARGE, "layer")]),
+    Site(4, 100, 0.010, [*far_jobs(SMALL, 4), *on_two_channels(SMALL, "layer")], "4MiB", "8KiB"),
     Site(8, 100, 0.020, far_jobs(SMALL, 8)[1:], "4MiB", "8KiB"),  # wfbp would take minutes
     Site(4, 100, 0.075, far_jobs(SMALL, 4)[1:], "4MiB", "8KiB"),
 ]

@@ -33,10 +33,10 @@ def probe(net, site, build, folder, budget):
 
 
 class Predictor:
-    """What simctl says of jobs on a network that has been probed into `folder`."""
+    """What simctl says of jobs on a network that has been probed into `folder`. `workers`: of scenarios, besides slow ones."""
 
-    def __init__(self, site, build, folder):
-        self.site, self.build = site, build
+    def __init__(self, site, build, folder, workers=None):
+        self.site, self.build, self.workers = site, build, workers or {}
         probe, cluster = folder / "probe.json", folder / "cluster.json"
         subprocess.run([self.build / "simctl", "cluster", "fit", probe, "-o", cluster], check=True, capture_output=True)
         self.measured = json.loads(probe.read_text())
@@ -56,8 +56,8 @@ class Predictor:
             all_fits = sum(size for _, size in gradients_of(job)[1]) < network.room(self.site.bandwidth, self.site.delay)
             schedule["service"] = "queued" if all_fits else "shared"
         return {"format": "scenario/1", "name": job.name, "trace": str(ROOT / job.trace), "granularity": job.granularity, "cluster": cluster,
-                "schedule": schedule, "iterations": iterations,
-                "workers": {"slow": [{"ranks": str(rank), "factor": factor} for rank, factor in job.slow.items()]} if job.slow else {}}
+                "schedule": schedule, **({"channels": job.channels} if job.channels > 1 else {}), "iterations": iterations,
+                "workers": {**self.workers, **({"slow": [{"ranks": str(rank), "factor": factor} for rank, factor in job.slow.items()]} if job.slow else {})}}
 
     def simulate(self, job, cluster="points", warmup=4, measured=10, timeline=False):
         """A row of results, and the gradients of each group of the first step."""
@@ -129,7 +129,7 @@ def plan_of(predictor, job, run_s):
     return {"schedule": kind, "waits_for_all": name == "ps-sgd", "clients": predictor.site.nodes, "warmup": warmup, "measured": steps,
             "steps": warmup + steps + more,
             "forward_s": trace["iteration"]["forward_s"], "backward_s": backward, "update_s": 0 if kind == "servers" else trace["update_s"],
-            "groups": groups, "factors": factors,
+            "groups": groups, "factors": factors, "channels": job.channels,
             **{key: job.schedule[key] for key in ("interval", "delay", "period", "tau_max") if key in job.schedule}}
 
 
@@ -159,7 +159,7 @@ def measure(net, predictor, jobs, run_s):
     nodes, build = predictor.site.nodes, predictor.build
     ranks = nodes + jobs[0].has_servers
     plans = [plan_of(predictor, job, run_s) for job in jobs]
-    channels = max([-(-plan.get("delay", 0) // plan.get("period", 1)) for plan in plans] + [1])
+    channels = max([-(-plan.get("delay", 0) // plan.get("period", 1)) for plan in plans] + [plan["channels"] for plan in plans])
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
         (folder / "plan.json").write_text(json.dumps({"channels": channels, "runs": [plan for plan in plans for _ in range(REPEATS)]}))

@@ -93,6 +93,7 @@ struct Plan {
   int delay = 0;
   int period = 1;
   int tau_max = 1;
+  std::size_t channels = 1;  ///< of synchronous: all-reduces take turns on them
 
   Plan(const Json& json, int rank)
       : schedule(json.at("schedule")), clients(json.at("clients")), steps(json.at("steps")), warmup(json.at("warmup")) {
@@ -108,6 +109,7 @@ struct Plan {
     delay = json.value("delay", 0);
     period = json.value("period", 1);
     tau_max = json.value("tau_max", 1);
+    channels = json.value("channels", std::size_t{1});
   }
 };
 
@@ -177,7 +179,7 @@ class Worker {
   void synchronous() {
     for (int step = 0; step < plan_.steps; ++step) {
       std::vector<std::future<void>> moving;
-      pass([&](const Group& group) { moving.push_back(all_reduce(values(group))); });
+      pass([&](const Group& group) { moving.push_back(all_reduce(values(group), moving.size() % plan_.channels)); });
       for (std::future<void>& message : moving) wait(message);
       compute(plan_.update_s);
       end_step();
