@@ -25,7 +25,7 @@ except ImportError:
     torch = None
 
 if torch:
-    from syncopate.torch import MergedGradients, check, record
+    from syncopate.torch import MergedGradients, check, probe, record
 
 from syncopate.common.errors import Failure, InputError
 
@@ -165,8 +165,28 @@ def checked(rank):
     return {"plan": check(ddp, good, step, steps=3), "point": check(ddp, point, step, steps=3), "rank": rank}
 
 
+def probed(_rank):
+    """What probe() says of all-reduces that take 4 ms and a microsecond per number, of which none passes beside another, and of sizes that are none."""
+    original = distributed.all_reduce
+
+    def all_reduce(tensor, **more):
+        time.sleep(4e-3 + 1e-6 * tensor.numel())
+        return original(tensor, **more)
+    distributed.all_reduce = all_reduce
+    try:
+        found = probe(smallest=1 << 10, largest=1 << 12, budget_s=1e-3)
+    finally:
+        distributed.all_reduce = original
+    try:
+        probe(smallest=1 << 12, largest=1 << 12)
+        refused = "accepted"
+    except InputError as error:
+        refused = str(error)
+    return {"found": found, "refused": refused}
+
+
 JOBS = [*(("train", f"{kind}{options}") for options in ("", " seeds zeros", " accumulate", " unused", " unused zeros") for kind in ("ddp", "merged")),
-        ("order_of_sending",), ("refusals",), ("misuse",), ("checked",)]
+        ("order_of_sending",), ("refusals",), ("misuse",), ("checked",), ("probed",)]
 
 
 def run_as_rank(rank, folder):
@@ -250,6 +270,29 @@ class Ranks(unittest.TestCase):
             self.assertGreaterEqual(of_point["communication_ends_s"], of_point["backward_s"])
 
 
+    def test_probe_finds_the_times_of_all_reduces(self):
+        """And `simctl cluster fit` reads them."""
+        first = self.found[0]["probed"]["found"]
+        for mine in self.found:
+            self.assertIn("expected 4 <= smallest <= largest / 2", mine["probed"]["refused"])
+            self.assertEqual(mine["probed"]["found"]["queued"], first["queued"])        # all ranks hear the mean
+        for key, sizes, least in (("all_reduce", 3, 4e-3), ("queued", 3, 4e-3), ("two_at_once", 3, 8e-3), ("all_gather", 1, 0)):
+            self.assertEqual([row["bytes"] for row in first[key]], [1024, 2048, 4096][:sizes], key)
+            for row in first[key]:
+                self.assertEqual(row["quartiles_s"], sorted(row["quartiles_s"]))
+                expected = least * (1 + row["bytes"] / 4 * 1e-6 / 4e-3)
+                self.assertTrue(expected <= row["quartiles_s"][1] <= 3 * expected + 20e-3, (key, row))
+        self.assertEqual([(pair["from"], pair["to"]) for pair in first["pairs"]], [(a, b) for a in range(RANKS) for b in range(RANKS) if a != b])
+        with tempfile.TemporaryDirectory() as folder:
+            measured, cluster = pathlib.Path(folder, "network.json"), pathlib.Path(folder, "mine.json")
+            measured.write_text(json.dumps(first | {"hosts": ["a", "b", "c"], "nodes": RANKS}))
+            done = subprocess.run([SIMCTL, "cluster", "fit", measured, "-o", cluster], capture_output=True, text=True)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            fits = json.loads(cluster.read_text())["fit"]
+            fit = fits if isinstance(fits, dict) else fits[0]
+            self.assertEqual(len(fit["points"]), 3)
+
+
 @needs_torch
 class Plans(unittest.TestCase):
     """One rank, in this process."""
@@ -300,7 +343,7 @@ class Plans(unittest.TestCase):
 
     def test_the_page_s_code_runs(self):
         page = (ROOT / "analysis/syncopate/torch/README.md").read_text(encoding="utf-8")
-        run_plan, record_step, check_ddp = re.findall(r"^```python\n(.*?)^```$", page, re.M | re.S)
+        run_plan, record_step, probe_network, check_ddp = re.findall(r"^```python\n(.*?)^```$", page, re.M | re.S)
         model = small_model(0)
         batch = torch.ones(8, 10), torch.zeros(8, dtype=torch.long)
         names = {"torch": torch, "model": model, "batches": [batch], "loss_function": torch.nn.functional.cross_entropy,
@@ -311,6 +354,8 @@ class Plans(unittest.TestCase):
             names["merged"].close()
             exec(record_step, names | {"batches": itertools.repeat(batch)})
             self.assertEqual(json.loads(pathlib.Path("mine.json").read_text())["model"]["batch"], 32)
+            with self.assertRaisesRegex(InputError, "one rank has nobody to communicate with"):
+                exec(probe_network.replace('torch.distributed.init_process_group("gloo")', ""), {})
             ddp_model = DistributedDataParallel(model)
             exec(check_ddp, names | {"ddp_model": ddp_model, "step": lambda: ddp_model(batch[0]).sum().backward()})
         self.assertIn("off: buckets (give DDP", out.getvalue())

@@ -17,6 +17,10 @@ class New(Case):
         self.assertTrue(self.simctl("check", "mine.json").stdout.startswith("mine.json: valid, 20 points\n"))
         self.assertEqual(self.simctl("run", "mine.json", "--quiet", "--set", "/cluster/nodes=4").returncode, 0)
 
+    def test_layers_of_a_gpu_are_slower_beside_communication(self):
+        for trace, expected in (("cpu-resnet50-b8", {"jitter"}), ("h100-resnet50-b32", {"jitter", "overlap_slowdown"})):
+            self.assertEqual(set(json.loads(self.new("--trace", trace))["workers"]), expected, trace)
+
     def test_stdout_takes_it_and_a_pipe_runs_it(self):
         for words in ([], ["-"]):
             text = self.new(*words, "--trace", "trace.json", "--cluster", "cluster.json", "--nodes", "2", "--schedules", "wfbp")

@@ -1,4 +1,4 @@
-"""For PyTorch: runs a plan of simctl in a training job, records the job's own times, and compares DDP with a prediction.
+"""For PyTorch: runs a plan of simctl in a training job, records the job's own times and its network's, and compares DDP with a prediction.
 
 README.md beside this file says how. Only this package imports torch, 1.13 or 2.x."""
 
@@ -9,6 +9,7 @@ except ImportError as error:
 
 from syncopate.torch.checking import check
 from syncopate.torch.merging import MergedGradients
+from syncopate.torch.probing import probe
 from syncopate.torch.recording import record
 
-__all__ = ["MergedGradients", "check", "record"]
+__all__ = ["MergedGradients", "check", "probe", "record"]

@@ -36,11 +36,11 @@ def read_plan(source):
 
 
 def read_groups(check, value, named=True):
-    """`named`: whether each has its parameters; else they are left out."""
+    """`named`: whether each must have its parameters."""
     check.need(isinstance(value, list) and value, "/groups", "a list of groups", value)
     groups = []
     for where, group in check.objects(value, "/groups"):
-        if not named:
+        if not named and "parameters" not in group:
             groups.append(Group(check.count(group.get("bytes"), f"{where}/bytes"), []))
             continue
         names = check.list(group.get("parameters"), f"{where}/parameters")
