@@ -222,6 +222,9 @@ void Adviser::choose() {
     }
   }
   if (!choice_) return;
+  std::vector<std::size_t> best = {*choice_};
+  if (runner_up_) best.push_back(*runner_up_);
+  runs_.find_ranges(candidates_, best);
   try {
     decides_ = ask_what_decides(candidates_[*choice_]);
   } catch (const SimulationError& error) {

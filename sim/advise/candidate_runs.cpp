@@ -8,6 +8,7 @@
 #include "base/indexed.hpp"
 #include "base/interruption.hpp"
 #include "base/progress.hpp"
+#include "run/usual_networks.hpp"
 
 namespace syncopate {
 
@@ -55,7 +56,7 @@ std::optional<std::pair<Scenario, int>> CandidateRuns::read(const Candidate& can
   return std::nullopt;
 }
 
-std::vector<Outcome> CandidateRuns::run(const std::vector<Point>& points, const std::string& what) {
+std::vector<Outcome> CandidateRuns::run(const std::vector<Point>& points, const std::string& what, const PointOptions& options) {
   std::vector<Outcome> outcomes(points.size());
   std::vector<const Point*> asked;
   asked.reserve(points.size());
@@ -66,7 +67,7 @@ std::vector<Outcome> CandidateRuns::run(const std::vector<Point>& points, const 
     progress.advance();
   };
   const auto show = [&](const PointsProgress& state) { progress.show(state.left, describe(points, state.longest)); };
-  simulate_points(asked, options_.jobs, [](int /*place*/) { return PointOptions(); }, done, options_.interrupted, {show, options_.limits});
+  simulate_points(asked, options_.jobs, [&options](int /*place*/) { return options; }, done, options_.interrupted, {show, options_.limits});
   if (options_.interrupted()) throw Interrupted();
   return outcomes;
 }
@@ -117,6 +118,25 @@ void CandidateRuns::simulate(std::vector<Candidate>& candidates, std::vector<std
         refuse(candidate, outcomes[i].error);
       }
     }
+  }
+}
+
+void CandidateRuns::find_ranges(std::vector<Candidate>& candidates, const std::vector<std::size_t>& indices) {
+  std::vector<Point> points;
+  std::vector<std::size_t> asked;
+  for (const std::size_t index : indices) {
+    Point its = point(candidates[index]);
+    if (!has_range(its.scenario)) continue;
+    points.push_back(std::move(its));
+    asked.push_back(index);
+  }
+  if (points.empty()) return;
+  const std::vector<Outcome> outcomes = run(points, "simulations over usual networks", {.range = true});
+  for (std::size_t i = 0; i < asked.size(); ++i) {
+    if (!outcomes[i].ok) continue;
+    const PointResult result = PointResult::unpack(outcomes[i].result);
+    candidates[asked[i]].row.iteration_fast = result.iteration_fast;
+    candidates[asked[i]].row.iteration_slow = result.iteration_slow;
   }
 }
 

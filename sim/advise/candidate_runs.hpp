@@ -33,7 +33,10 @@ class CandidateRuns {
   /// Interrupted.
   void simulate(std::vector<Candidate>& candidates, std::vector<std::size_t> indices, int depth);
   /// Simulates points and returns their outcomes in the same order. `what`: plural noun for the progress bar. Throws Interrupted.
-  std::vector<Outcome> run(const std::vector<Point>& points, const std::string& what);
+  std::vector<Outcome> run(const std::vector<Point>& points, const std::string& what, const PointOptions& options = {});
+  /// Finds these candidates' iterations over usual networks, as deep as they were simulated, where their links have kinds. Throws
+  /// Interrupted.
+  void find_ranges(std::vector<Candidate>& candidates, const std::vector<std::size_t>& indices);
 
   /// The candidate as a point of the deepest fidelity, with `values` set at JSON pointers. `origin`: where the values come from, for
   /// messages. Throws InputError.

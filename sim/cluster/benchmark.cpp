@@ -57,7 +57,7 @@ bool is_json(const std::string& text) {
 std::string contradiction(const BenchmarkOptions& options, int ranks) {
   if (options.gpus_per_node > 0) return "--gpus-per-node is for files that do not say which ranks share a node; leave it out";
   if (options.ranks == 0 || options.ranks == ranks) return "";
-  return fmt::format("{} ranks took part, but --ranks says {}; leave --ranks out", ranks, options.ranks);
+  return fmt::format("{} ranks took part, but --ranks says {}; leave --ranks out, or give each file its own number", ranks, options.ranks);
 }
 
 int nodes_by_options(const BenchmarkOptions& options, int ranks, const std::string& where) {

@@ -30,6 +30,9 @@ struct PointFigures {
   int measured_iterations = 0;
   /// Half of the 95% interval of the mean iteration, as a share of it; empty if every cycle is like the last or too little was measured.
   std::optional<double> iteration_half{};
+  /// The iteration over the faster and over the slower quartile of usual networks; empty if it was not asked for, or links have no kinds.
+  std::optional<Seconds> iteration_fast{};
+  std::optional<Seconds> iteration_slow{};
   std::optional<Goodput> goodput{};   ///< of the scenario's run; empty without one
   std::vector<Seconds> replicates{};  ///< the iteration of each replicate, in the order of seeds; empty if there is one
   Json details = Json::object();      ///< what only some points have, for results.json: see RESULTS.md

@@ -22,6 +22,7 @@
 #include "run/play_run.hpp"
 #include "run/replicates.hpp"
 #include "run/run_plan.hpp"
+#include "run/usual_networks.hpp"
 
 namespace syncopate {
 
@@ -158,29 +159,26 @@ PointResult simulate_as_given(const Point& point, const PointOptions& options, c
   return simulate_until(point, with_first_iterations(scenario, options), lengths);
 }
 
-/// The time over the slower and the faster quartile of links of the cluster's kinds; null where a simulation fails.
-Json range_of(const Point& point, const PointOptions& options) {
-  Json range = Json::object();
-  Point other = point;
-  for (const auto& [name, share] : {std::pair("fast_s", &LinkKind::high), std::pair("slow_s", &LinkKind::low)}) {
+/// Fills in the iteration over the faster and over the slower quartile of links of the cluster's kinds, unless a simulation fails.
+void find_range(const Point& point, const PointOptions& options, PointResult& result) {
+  const auto iteration_with = [&](double LinkKind::*share) {
+    Point other = point;
     other.scenario.cluster = with_share(point.scenario.cluster, share);
-    try {
-      range[name] = simulate_as_given(other, options.without_files(), {}).metrics.iteration.value;
-    } catch (const SimulationError&) {
-      return nullptr;
-    }
+    return simulate_as_given(other, options.without_files(), {}).metrics.iteration;
+  };
+  try {
+    const Seconds fast = iteration_with(&LinkKind::high);
+    result.iteration_slow = iteration_with(&LinkKind::low);
+    result.iteration_fast = fast;
+  } catch (const SimulationError&) {  // the point itself is known
   }
-  return range;
 }
 
 }  // namespace
 
 PointResult simulate_point(const Point& point, const PointOptions& options, const std::optional<WindowLengths>& lengths) {
   PointResult result = simulate_as_given(point, options, lengths);
-  const Scenario& scenario = point.scenario;
-  const bool may_have_range = !scenario.jobs && !scenario.run && scenario.fidelity != Fidelity::simgrid && replicates_of(scenario) == 1;
-  if (!options.range || !may_have_range || !has_usual_share(scenario.cluster)) return result;
-  if (const Json range = range_of(point, options); !range.is_null()) result.details["usual_range"] = range;
+  if (options.range && has_range(point.scenario)) find_range(point, options, result);
   return result;
 }
 
@@ -279,7 +277,8 @@ void simulate_points(const std::vector<const Point*>& points, int jobs, const st
       done(i, {.ok = false, .result = {}, .error = refused[at(i)], .code = ExitCode::simulation_failed});
       continue;
     }
-    const Seconds time = point.scenario.measures_until() ? estimate.most().time : cost.time;
+    const int networks = point_options.range ? networks_of(point.scenario) : 1;
+    const Seconds time = networks * (point.scenario.measures_until() ? estimate.most().time : cost.time);
     if (point.scenario.measures_until()) lengths[at(i)] = estimate.lengths();
     for (int r = 0; r < replicates_of(point.scenario); ++r) {
       tasks.push_back({i, r, time});

@@ -79,6 +79,14 @@ class Report {
                        objective_label(its, its.risk->mean_hours), objective_label(its, its.risk->worst_hours));
   }
 
+  /// The objective over the faster to the slower of usual networks.
+  std::string over_usual_networks(const Candidate& its) const {
+    if (!its.row.iteration_fast || !its.row.iteration_slow) return "";
+    const auto label = [&](Seconds iteration) { return objective_label(its, its.hours * (iteration / its.row.metrics.iteration)); };
+    return fmt::format("; over usual networks {}{} to {}", by_cost() ? "cost " : "", label(*its.row.iteration_fast),
+                       label(*its.row.iteration_slow));
+  }
+
   void print_table(const std::vector<std::size_t>& rows, bool shows_factor) const {
     Cells header = {"schedule", "cluster", "nodes", "iteration", "time"};
     if (has_costs()) header.emplace_back("cost");
@@ -152,11 +160,11 @@ class Report {
 
   void print_choice() const {
     const Candidate& best = at(*adviser_.choice());
-    display("\ntake {}: {}{}{}\n", title(best), figures(best), staleness(best), in_other_worlds(best));
+    display("\ntake {}: {}{}{}{}\n", title(best), figures(best), staleness(best), over_usual_networks(best), in_other_worlds(best));
     if (adviser_.runner_up()) {
       const Candidate& other = at(*adviser_.runner_up());
-      display("runner-up: {}: {}, {}{}{}\n", title(other), figures(other), difference(other, best), staleness(other),
-              in_other_worlds(other));
+      display("runner-up: {}: {}, {}{}{}{}\n", title(other), figures(other), difference(other, best), staleness(other),
+              over_usual_networks(other), in_other_worlds(other));
     }
     std::vector<std::string> decides;
     for (const WhatIf& what : adviser_.decides()) {
@@ -290,6 +298,8 @@ class Report {
       const double factor = adviser_.break_even(index);
       json["as_good_with_samples"] = std::isfinite(factor) ? Json(factor) : Json();
     }
+    if (its.row.iteration_fast) json["iteration_fast_s"] = its.row.iteration_fast->value;
+    if (its.row.iteration_slow) json["iteration_slow_s"] = its.row.iteration_slow->value;
     if (its.row.details.contains("fidelity_note")) json["fidelity_note"] = its.row.details["fidelity_note"];
     if (!its.refusal.empty()) json["refusal"] = its.refusal;
     if (its.risk) json["risk"] = risk_json(its);

@@ -12,6 +12,7 @@
 #include "run/limits.hpp"
 #include "run/replicates.hpp"
 #include "run/run_plan.hpp"
+#include "run/usual_networks.hpp"
 #include "scenario/scenario.hpp"
 #include "simctl/commands.hpp"
 #include "simctl/settings.hpp"
@@ -54,6 +55,7 @@ StudyCost cost_of(const Study& study) {
   found.longest = &study.points.front();
   Cost& sum = found.all;
   const Limits limits = {.memory = available_memory()};
+  const bool has_ranges = shows_ranges(study);
   const auto begin = std::chrono::steady_clock::now();
   for (const Point& point : study.points) {
     if (point.same_as != point.index) continue;  // not simulated
@@ -62,11 +64,11 @@ StudyCost cost_of(const Study& study) {
     if (std::chrono::steady_clock::now() - begin < most_time_to_see_paces) estimate.see_paces();
     const Cost once = estimate.most();
     found.is_most = found.is_most || (measures_until && point.scenario.until);
-    const int replicates = replicates_of(point.scenario);
-    const Cost all = {replicates * once.steps, replicates * once.time, once.memory, once.has_actors};
+    const int simulations = replicates_of(point.scenario) * (has_ranges ? networks_of(point.scenario) : 1);
+    const Cost all = {simulations * once.steps, simulations * once.time, once.memory, once.has_actors};
     sum.steps += all.steps;
     sum.time += all.time;
-    found.with_longest_windows += replicates * estimate.with_longest_window(once).time;
+    found.with_longest_windows += simulations * estimate.with_longest_window(once).time;
     sum.memory = std::max(sum.memory, all.memory);
     sum.has_actors = sum.has_actors || all.has_actors;
     if (all.time > found.most.time) {

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <memory>
@@ -29,7 +30,8 @@ namespace {
 struct FitOptions {
   std::vector<std::string> benchmarks;
   BenchmarkOptions reading;
-  std::string name;  ///< empty: that of the file
+  std::string ranks;  ///< "16" or "4,8,16"; empty: not given
+  std::string name;   ///< empty: that of the file
   std::string out;
 };
 
@@ -233,7 +235,7 @@ void print_regions(const MeasuredPlaces& places, std::FILE* stream) {
 }
 
 void fit_regions(const FitOptions& options) {
-  if (options.reading.ranks > 0 || options.reading.in_place || options.reading.gpus_per_node > 0) {
+  if (!options.ranks.empty() || options.reading.in_place || options.reading.gpus_per_node > 0) {
     throw UsageError(
         "--ranks, --gpus-per-node and --in-place apply to all-reduces; leave them out for a folder of iperf3's and ping's files");
   }
@@ -253,6 +255,42 @@ Given read_given(const std::string& name) {
   const int file = open_to_reread(name);
   if (is_profile(file)) return {name, file, ""};
   return {name, -1, read_file(file, name)};
+}
+
+/// The numbers of --ranks, in its order; none of an empty text. Throws UsageError.
+std::vector<int> read_rank_counts(const std::string& text) {
+  constexpr int most = 1 << 20;
+  std::vector<int> counts;
+  if (text.empty()) return counts;
+  for (const std::string& item : split_at_commas(text)) {
+    const std::optional<std::vector<int>> count = parse_ranges(item, most);
+    if (!count || count->size() != 1 || count->front() < 2) {
+      throw UsageError(fmt::format("--ranks {}: expected a whole number from 2 to {}, or one for each file, such as 4,8,16; got \"{}\"",
+                                   text, most, item));
+    }
+    counts.push_back(count->front());
+  }
+  return counts;
+}
+
+/// The number of ranks that --ranks gives each of these files, 0 if none: one for all of them, or one for each in their order. Throws
+/// UsageError.
+std::vector<int> ranks_of_files(const std::string& ranks, const std::vector<Given>& files) {
+  std::vector<int> counts = read_rank_counts(ranks);
+  if (counts.size() < 2) return std::vector<int>(files.size(), counts.empty() ? 0 : counts.front());
+  if (counts.size() != files.size()) {
+    std::vector<std::string> names;
+    for (const Given& file : files) names.push_back(file.name);
+    throw UsageError(
+        fmt::format("--ranks {}: {} numbers for {} file{} of collectives ({}); give one for each in this order, or one for all", ranks,
+                    counts.size(), files.size(), files.size() == 1 ? "" : "s", fmt::join(names, ", ")));
+  }
+  const auto log =
+      std::find_if(files.begin(), files.end(), [](const Given& file) { return file.profile < 0 && is_inspector_log(file.text); });
+  if (log != files.end())
+    throw UsageError(
+        fmt::format("--ranks {}: {} is a log of NCCL's Inspector, which tells its ranks; leave --ranks out", ranks, log->name));
+  return counts;
 }
 
 Benchmark read_given_benchmark(const Given& given, const BenchmarkOptions& options) {
@@ -288,6 +326,7 @@ void fit_collectives(const FitOptions& options) {
     if (has_topology) node = read_node_topology(name, given.text);
     if (!has_topology || holds_benchmark(given.text)) files.push_back(std::move(given));
   }
+  const std::vector<int> ranks = ranks_of_files(options.ranks, files);
   std::FILE* const stream = stream_beside(options.out);
   if (files.empty()) {
     write_cluster(options, node_text(*node, options));
@@ -299,7 +338,9 @@ void fit_collectives(const FitOptions& options) {
   if (node) reading.gpus_of_node = node->gpus;
   std::vector<Benchmark> benchmarks;
   std::vector<TextFile> inspected;
-  for (Given& file : files) {
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    Given& file = files[i];
+    reading.ranks = ranks[i];
     if (file.profile < 0 && is_inspector_log(file.text)) {
       inspected.push_back({file.name, std::move(file.text)});
     } else {
@@ -332,8 +373,10 @@ void add_cluster_fit_command(CLI::App& app) {
           "DDP's logging data or a PyTorch profile of a distributed run; with or without nvidia-smi topo -m; or a folder of iperf3's and "
           "ping's files")
       ->required();
-  command->add_option("--ranks", options->reading.ranks, "number of processes, which OSU and DeepSpeed's log do not print")
-      ->check(CLI::Range(2, 1 << 20));
+  command
+      ->add_option("--ranks", options->ranks,
+                   "number of processes, which OSU and DeepSpeed's log do not print: one for all files, or one for each, such as 4,8,16")
+      ->check([](const std::string& text) { return text.empty() ? std::string("the value is empty; leave it out") : std::string(); });
   command->add_option("--gpus-per-node", options->reading.gpus_per_node, "ranks per node, where the file does not tell it (OSU: default 1)")
       ->check(CLI::Range(1, 1024));
   command->add_flag("--in-place", options->reading.in_place, "for nccl-tests: use the in-place columns");

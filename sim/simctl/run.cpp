@@ -21,6 +21,7 @@
 #include "explain/explanation.hpp"
 #include "output/results.hpp"
 #include "run/point.hpp"
+#include "run/usual_networks.hpp"
 #include "simctl/commands.hpp"
 #include "simctl/limits.hpp"
 #include "simctl/settings.hpp"
@@ -230,8 +231,7 @@ class StudyRun {
   }
 
   PointOptions point_options(int index) const {
-    constexpr std::size_t few = 12;  // points: a range takes two more simulations of each
-    PointOptions point = {.shortcuts = !options_.no_symmetry, .range = study_.points.size() <= few};
+    PointOptions point = {.shortcuts = !options_.no_symmetry, .range = shows_ranges(study_)};
     if (timeline_points_[place(index)]) point.timeline = view_;
     if (recorded_points_[place(index)]) point.dataflow = read_optimizer(options_.optimizer);
     return point;

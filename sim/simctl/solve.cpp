@@ -18,6 +18,7 @@
 #include "base/text.hpp"
 #include "output/figures.hpp"
 #include "run/point.hpp"
+#include "run/usual_networks.hpp"
 #include "simctl/commands.hpp"
 #include "simctl/limits.hpp"
 #include "simctl/settings.hpp"
@@ -87,11 +88,14 @@ class Condition {
 
 /// The search for one point of the scenario's sweep.
 struct Search {
+  std::size_t point;  ///< its index
   std::vector<std::pair<std::string, Json>> sweep;
   ThresholdSearch threshold;
   std::map<std::int64_t, double> values{};  ///< of the column, by step
   std::string error{};
+  double LinkKind::*share = nullptr;  ///< of usual networks, in place of the cluster's; none: the search that was asked for
 
+  bool is_asked_for() const { return share == nullptr; }
   bool has_threshold() const {
     if (!error.empty()) return false;
     const ThresholdSearch::Result result = threshold.result();
@@ -110,7 +114,8 @@ class Solver {
       throw UsageError(
           fmt::format("--for {}: the scenario sweeps {}; pin that with --set, or leave it out of the sweep", options.pointer, pointer));
     }
-    for (const Point& point : plain.points) searches_.push_back({point.sweep, ThresholdSearch(range_)});
+    for (std::size_t i = 0; i < plain.points.size(); ++i) searches_.push_back({i, plain.points[i].sweep, ThresholdSearch(range_)});
+    if (shows_ranges(plain)) add_usual_networks();
   }
 
   ExitCode solve() {
@@ -121,10 +126,10 @@ class Solver {
       print();
     }
     for (const Search& search : searches_) {
-      if (!search.error.empty()) complain("simctl: {}: {}", options_.scenario, search.error);
+      if (search.is_asked_for() && !search.error.empty()) complain("simctl: {}: {}", options_.scenario, search.error);
     }
     const bool failed = std::any_of(searches_.begin(), searches_.end(), [](const Search& search) {
-      return !search.error.empty() || search.threshold.result() == ThresholdSearch::Result::several;
+      return search.is_asked_for() && (!search.error.empty() || search.threshold.result() == ThresholdSearch::Result::several);
     });
     return failed ? ExitCode::simulation_failed : ExitCode::done;
   }
@@ -143,6 +148,17 @@ class Solver {
     return studies_.try_emplace(step, read_study(options_.scenario, settings)).first->second;
   }
 
+  /// Searches over the faster and over the slower of usual networks, for points whose links have usual shares at some of the values.
+  void add_usual_networks() {
+    const std::vector<std::int64_t> steps = searches_.front().threshold.wanted();
+    const std::size_t points = searches_.size();
+    for (std::size_t i = 0; i < points; ++i) {
+      if (std::none_of(steps.begin(), steps.end(), [&](std::int64_t step) { return has_range(study(step).points[i].scenario); })) continue;
+      for (double LinkKind::*share : {&LinkKind::high, &LinkKind::low})
+        searches_.push_back({.point = i, .sweep = searches_[i].sweep, .threshold = ThresholdSearch(range_), .share = share});
+    }
+  }
+
   void search() {
     const InterruptionWatch watch;
     while (ask_all() > 0) {
@@ -155,9 +171,21 @@ class Solver {
       if (!searches_[i].error.empty()) continue;
       for (const std::int64_t step : searches_[i].threshold.wanted()) tasks.push_back({i, step});
     }
+    std::vector<Point> over_others;  // over other networks than the scenario's
+    over_others.reserve(tasks.size());
     std::vector<const Point*> points;
     points.reserve(tasks.size());
-    for (const Task& task : tasks) points.push_back(&study(task.step).points[task.search]);
+    for (const Task& task : tasks) {
+      const Search& search = searches_[task.search];
+      const Point& point = study(task.step).points[search.point];
+      if (search.is_asked_for()) {
+        points.push_back(&point);
+        continue;
+      }
+      over_others.push_back(point);
+      over_others.back().scenario.cluster = with_share(point.scenario.cluster, search.share);
+      points.push_back(&over_others.back());
+    }
     std::vector<std::map<std::int64_t, bool>> answers(searches_.size());
     simulate_points(
         points, options_.jobs, [](int /*index*/) { return PointOptions(); },
@@ -165,7 +193,7 @@ class Solver {
           const auto& [index, step] = tasks[at(i)];
           Search& search = searches_[index];
           if (!outcome.ok) {
-            if (search.error.empty()) search.error = fmt::format("point {} at {}: {}", index, label(step), outcome.error);
+            if (search.error.empty()) search.error = fmt::format("point {} at {}: {}", search.point, label(step), outcome.error);
             return;
           }
           const double value = condition_.value(make_row(*points[at(i)], PointResult::unpack(outcome.result)));
@@ -199,20 +227,44 @@ class Solver {
     return {fmt::format("comes and goes, after {}", fmt::join(changes, ", ")), ends()};
   }
 
+  /// The search of the same point over the networks with that share; nullptr if there is none, or if it failed.
+  const Search* over(double LinkKind::*share, const Search& asked) const {
+    const auto found = std::find_if(searches_.begin(), searches_.end(), [&](const Search& search) {
+      return search.point == asked.point && search.share == share && search.error.empty();
+    });
+    return found == searches_.end() ? nullptr : &*found;
+  }
+
+  /// Where the condition holds over the faster and over the slower of usual networks. Empty if that is not known.
+  std::string usual_answer(const Search& asked) const {
+    const Search* const fast = over(&LinkKind::high, asked);
+    const Search* const slow = over(&LinkKind::low, asked);
+    if (fast == nullptr || slow == nullptr) return "";
+    const bool are_alike = fast->has_threshold() && slow->has_threshold() && fast->threshold.result() == slow->threshold.result();
+    if (answer(*fast).first == answer(*slow).first) return answer(*fast).first;
+    if (!are_alike) return fmt::format("fast: {}, slow: {}", answer(*fast).first, answer(*slow).first);
+    return fmt::format("{} to {}", answer(*fast).first, label(slow->threshold.threshold()));
+  }
+
   void print() const {
     std::vector<std::vector<std::string>> table(1);
     for (const auto& [pointer, value] : searches_.front().sweep) table.front().push_back(pointer);
     table.front().insert(table.front().end(), {options_.pointer, std::string(condition_.column())});
+    const bool has_usual = std::any_of(searches_.begin(), searches_.end(), [](const Search& search) { return !search.is_asked_for(); });
+    if (has_usual) table.front().emplace_back("usual networks");
     for (const Search& search : searches_) {
+      if (!search.is_asked_for()) continue;
       std::vector<std::string> line;
       for (const auto& [pointer, value] : search.sweep) line.push_back(value_label(value));
       const auto [where, value] = search.error.empty() ? answer(search) : std::pair(std::string("failed"), std::string());
       line.insert(line.end(), {where, value});
+      if (has_usual) line.push_back(usual_answer(search));
       table.push_back(line);
     }
     display("{}, of {} from {} to {}:\n\n{}", options_.condition, options_.pointer, label(range_.first()), label(range_.last()),
             format_table(table));
-    const auto found = std::find_if(searches_.begin(), searches_.end(), [](const Search& search) { return search.has_threshold(); });
+    const auto found = std::find_if(searches_.begin(), searches_.end(),
+                                    [](const Search& search) { return search.is_asked_for() && search.has_threshold(); });
     if (found == searches_.end()) return;
     std::vector<std::string> command = {own_command(), "run", options_.scenario};
     const std::vector<std::string> words = words_of(options_.settings);
@@ -221,27 +273,44 @@ class Solver {
     display("\nrun it at that value: {}\n", command_line(command));
   }
 
-  Json answer_json(const Search& search) const {
+  static std::string_view holds(const Search& search) {
     using enum ThresholdSearch::Result;
-    Json json = {{"sweep", Json::object()}, {"holds", "failed"}, {"at", nullptr},           {"value", nullptr},
-                 {"ends", nullptr},         {"error", nullptr},  {"changes_after", nullptr}};
+    switch (search.threshold.result()) {
+      case everywhere: return "everywhere";
+      case nowhere: return "nowhere";
+      case from: return "from";
+      case until: return "up to";
+      case several: break;
+    }
+    return "comes and goes";
+  }
+
+  Json threshold_json(const Search& search) const { return search.has_threshold() ? range_.value(search.threshold.threshold()) : Json(); }
+
+  Json usual_json(const Search* search) const {
+    if (search == nullptr) return nullptr;
+    return {{"holds", holds(*search)}, {"at", threshold_json(*search)}};
+  }
+
+  Json answer_json(const Search& search) const {
+    Json json = {{"sweep", Json::object()},
+                 {"holds", "failed"},
+                 {"at", threshold_json(search)},
+                 {"value", nullptr},
+                 {"ends", nullptr},
+                 {"error", nullptr},
+                 {"changes_after", nullptr},
+                 {"fast", usual_json(over(&LinkKind::high, search))},
+                 {"slow", usual_json(over(&LinkKind::low, search))}};
     for (const auto& [pointer, value] : search.sweep) json["sweep"][pointer] = value;
     if (!search.error.empty()) {
       json["error"] = search.error;
       return json;
     }
     json["ends"] = {search.values.at(range_.first()), search.values.at(range_.last())};
-    const ThresholdSearch::Result result = search.threshold.result();
-    json["holds"] = result == everywhere ? "everywhere"
-                    : result == nowhere  ? "nowhere"
-                    : result == from     ? "from"
-                    : result == until    ? "up to"
-                                         : "comes and goes";
-    if (search.has_threshold()) {
-      json["at"] = range_.value(search.threshold.threshold());
-      json["value"] = search.values.at(search.threshold.threshold());
-    }
-    if (result == several) {
+    json["holds"] = holds(search);
+    if (search.has_threshold()) json["value"] = search.values.at(search.threshold.threshold());
+    if (search.threshold.result() == ThresholdSearch::Result::several) {
       json["changes_after"] = Json::array();
       for (const std::int64_t step : search.threshold.changes()) json["changes_after"].push_back(range_.value(step));
     }
@@ -257,7 +326,9 @@ class Solver {
                  {"from", range_.value(range_.first())},
                  {"to", range_.value(range_.last())},
                  {"points", Json::array()}};
-    for (const Search& search : searches_) json["points"].push_back(answer_json(search));
+    for (const Search& search : searches_) {
+      if (search.is_asked_for()) json["points"].push_back(answer_json(search));
+    }
     return json;
   }
 

@@ -58,10 +58,12 @@ std::string other_time(const Goodput& goodput) {
 
 /// Over the faster to the slower of usual networks; empty if unknown.
 std::string usual_range(const Row& row) {
-  if (!row.details.contains("usual_range")) return "";
-  const Json& range = row.details["usual_range"];
-  return fmt::format("{} to {}", format_seconds(Seconds(range["fast_s"].get<double>())),
-                     format_seconds(Seconds(range["slow_s"].get<double>())));
+  if (!row.iteration_fast || !row.iteration_slow) return "";
+  return fmt::format("{} to {}", format_seconds(*row.iteration_fast), format_seconds(*row.iteration_slow));
+}
+
+bool has_any_range(const std::vector<Row>& rows) {
+  return std::any_of(rows.begin(), rows.end(), [](const Row& row) { return !usual_range(row).empty(); });
 }
 
 std::string figures(const Row& row) {
@@ -98,7 +100,7 @@ std::string point_by_point(const std::vector<Row>& rows) {
   const bool uncertain = std::any_of(rows.begin(), rows.end(), [](const Row& row) { return row.is_sample; });
   table.front().emplace_back("iteration");
   if (uncertain) table.front().emplace_back("+- (95%)");
-  const bool ranges = std::any_of(rows.begin(), rows.end(), [](const Row& row) { return row.details.contains("usual_range"); });
+  const bool ranges = has_any_range(rows);
   if (ranges) table.front().emplace_back("usual networks");
   const bool runs = has_any_run(rows);
   if (runs) table.front().insert(table.front().end(), {"run", "effective"});
@@ -332,6 +334,12 @@ std::string summarise(const std::vector<Row>& rows, const Study& study) {
       grid.compares() ? fmt::format(" (* fastest{}, within 0.5% of it, or not to be told apart from it)", missing) : "";
   std::string text =
       fmt::format("iteration time{}{}\n{}\nefficiency{}\n{}\n", heading, mark, grid.format(iteration), heading, grid.format(efficiency));
+  if (has_any_range(rows)) {
+    const auto fast = [](const Row& row) { return row.iteration_fast ? Cell(*row.iteration_fast) : Cell(""); };
+    const auto slow = [](const Row& row) { return row.iteration_slow ? Cell(*row.iteration_slow) : Cell(""); };
+    text += fmt::format("iteration time over the faster of usual networks{}\n{}\n", heading, grid.format(fast, false));
+    text += fmt::format("iteration time over the slower of usual networks{}\n{}\n", heading, grid.format(slow, false));
+  }
   if (has_any_run(rows))
     text += fmt::format("effective time of the run{}\n{}\n", heading,
                         grid.format([](const Row& row) { return Cell(effective_time(row)); }, false));

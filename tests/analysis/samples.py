@@ -4,7 +4,7 @@ import csv
 import gzip
 import json
 
-COLUMNS = ("model cluster schedule all_reduce fidelity nodes workers batch iteration_s iteration_low_s iteration_high_s iteration_p50_s "
+COLUMNS = ("model cluster schedule all_reduce fidelity nodes workers batch iteration_s iteration_low_s iteration_high_s iteration_fast_s iteration_slow_s iteration_p50_s "
            "iteration_p95_s compute_s wait_s exposed_communication_s communication_s throughput_samples_per_s "
            "speedup efficiency communications_per_iteration bytes_per_worker_per_iteration sent_bytes_per_worker network_bytes_per_iteration "
            "busiest_link_bytes_per_iteration bus_bandwidth_Bps memory_states_bytes memory_gathered_peak_bytes staleness_mean staleness_max wasted_share epoch_s total_h total_low_h "
@@ -19,7 +19,7 @@ def row(point, sweep, cluster, schedule, nodes, exposed):
     """One row whose columns agree with each other."""
     iteration = COMPUTE + WAIT + exposed
     speedup = nodes * COMPUTE / iteration
-    values = ["resnet50", cluster, schedule, "ring", "alpha-beta", nodes, nodes, BATCH, iteration, None, None, iteration, iteration,
+    values = ["resnet50", cluster, schedule, "ring", "alpha-beta", nodes, nodes, BATCH, iteration, *[None] * 4, iteration, iteration,
               COMPUTE, WAIT, exposed, exposed + 0.02, nodes * BATCH / iteration, speedup, speedup / nodes, 5, 1e8, 1e8, None, None,
               None, 1e9, 0, 0, 0, 0, *[None] * 20, 10, 1, 1]
     return {"point": point, "sweep": sweep, **dict(zip(COLUMNS, values))}

@@ -223,6 +223,18 @@ class Charts(Browser):
         ends = [first["throughput_samples_per_s"] / factor for factor in (1.1, 0.9)]
         self.assertIn(f"95%: {ends[0]:.6g} samples/s to {ends[1]:.6g} samples/s", self.tip("scaling-chart", 0, 0))
 
+    def test_a_tooltip_has_the_range_over_usual_networks(self):
+        rows = samples.grid(("10gbe",), schedules=("wfbp", "s-sgd"))
+        for row in rows:
+            row.update(iteration_low_s=0.9 * row["iteration_s"], iteration_high_s=1.1 * row["iteration_s"])
+            if row["schedule"] == "wfbp":
+                row.update(iteration_fast_s=0.5 * row["iteration_s"], iteration_slow_s=2 * row["iteration_s"])
+        self.open(samples.write(self.tmp / "out", rows))
+        told = self.tip("scaling-chart", 0, 0)
+        self.assertIn("wfbp\t135 ms\tusual networks: 67.5 ms to 270 ms", told)
+        self.assertIn("95%: ", told)
+        self.assertEqual(self.find("#scaling-about-intervals").text, "Upright lines are ranges over usual networks, or else 95% intervals.")
+
     def test_a_click_on_a_name_isolates_it_another_shows_all_and_shift_hides_one(self):
         self.sweep()
         selected = lambda: {name for name, shown in self.option("scaling-chart")["legend"][0]["selected"].items() if shown}

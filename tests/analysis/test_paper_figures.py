@@ -145,6 +145,24 @@ class Values(PaperFigures):
                     self.assertAlmostEqual(min(at) / ends[0], 1, places=9)
                     self.assertAlmostEqual(max(at) / ends[1], 1, places=9)
 
+    def test_ranges_over_usual_networks_come_before_intervals(self):
+        rows = swept()
+        for row in rows:
+            if row["schedule"] != "s-sgd":
+                row.update(iteration_fast_s=0.5 * row["iteration_s"], iteration_slow_s=1.75 * row["iteration_s"])
+        table, told = self.written(rows, "--x", "/cluster/link/bandwidth", "--y", "iteration_s", "--notes", "off")
+        self.assertIn("for the caption: Bands and whiskers reach from the faster to the slower quartile of usual networks; where these are not known, they are 95% intervals of the mean.\n", told)
+        of = {(row["/cluster/link/bandwidth"], row["schedule"]): row for row in read_csv(self.tmp / "out" / "results.csv")}
+        for row in table:
+            source = of[f"{float(row['x']) / 1e9:g}Gbps", row["series"]]
+            keys = ("iteration_low_s", "iteration_high_s") if row["series"] == "s-sgd" else ("iteration_fast_s", "iteration_slow_s")
+            self.assertEqual([row["low"], row["high"]], [source[key] for key in keys])
+        table, _ = self.written(rows, "--x", "/cluster/link/bandwidth", "--y", "efficiency")
+        for row in table:
+            if row["series"] != "s-sgd":
+                self.assertAlmostEqual(float(row["low"]) * 1.75 / float(row["y"]), 1, places=9)
+                self.assertAlmostEqual(float(row["high"]) * 0.5 / float(row["y"]), 1, places=9)
+
     def test_an_interval_without_neighbours_is_a_whisker_and_one_down_to_zero_has_no_upper_end_of_speed(self):
         rows = swept(half=0)
         first = next(row for row in rows if row["schedule"] == "wfbp" and row["sweep"]["/cluster/link/bandwidth"] == "25Gbps")

@@ -191,6 +191,60 @@ class ClusterFit(Case):
             if nodes > 1:
                 self.assertAlmostEqual(float(self.rows()[0]["exposed_communication_s"]) / (factor * ring(6000000, 4 * nodes)), 1, delta=2e-3, msg=nodes)
 
+    def test_several_numbers_of_ranks_that_files_do_not_tell(self):
+        """OSU's files of 4, 8 and 16 ranks, in any order, alone and beside nccl-tests' of 8; 12 ranks lie between."""
+        for name, text in (("16", osu(self.rows_of(ring, 16))), ("4", osu(self.rows_of(ring, 4))), ("8", osu(self.rows_of(ring, 8))), ("n8", nccl(8, 1))):
+            (self.folder / f"{name}.txt").write_text(text)
+        for files, numbers in (("16 4 8", "16,4,8"), ("16 4 n8", "16,4,8"), ("n8 16 4", "8,16,4")):
+            with self.subTest(files):
+                done = self.simctl("cluster", "fit", *(f"{file}.txt" for file in files.split()), "-o", "mine.json", "--ranks", numbers)
+                self.assertEqual((done.returncode, done.stderr), (0, ""))
+                cluster = self.cluster()
+                self.assertEqual(([fit["nodes"] for fit in cluster["fit"]], cluster["nodes"]), ([4, 8, 16], 16))
+                self.assertIn("all-reduces over 4, 8 and 16 ranks on up to 16 nodes", cluster["source"])
+                for nodes in (4, 8, 12, 16):
+                    done = self.run_scenario(scenario(cluster=cluster | {"nodes": nodes}, schedule={"name": "sync-easgd"}))
+                    self.assertEqual(done.returncode, 0, done.stderr)
+                    self.assertAlmostEqual(float(self.rows()[0]["exposed_communication_s"]) / ring(6000000, nodes), 1, delta=2e-3, msg=nodes)
+        # Two GPUs on each node, and one number for two files of different operations.
+        (self.folder / "gather.txt").write_text(osu(self.rows_of(ring, 8), "Allgather"))
+        for words, nodes, operations in ((("4.txt", "16.txt", "--ranks", "4,16", "--gpus-per-node", "2"), [4, 16], ["all-reduce"] * 2),
+                                         (("8.txt", "gather.txt", "--ranks", "8"), [8, 8], ["all-reduce", "all-gather"]),
+                                         (("8.txt", "gather.txt", "4.txt", "--ranks", "8,8,4"), [4, 8, 8], ["all-reduce", "all-reduce", "all-gather"])):
+            done = self.simctl("cluster", "fit", *words, "-o", "mine.json")
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertEqual(([fit["nodes"] for fit in self.cluster()["fit"]], [fit["operation"] for fit in self.cluster()["fit"]]), (nodes, operations))
+
+    def rows_of(self, time, ranks):
+        return [(size, 1e6 * time(size, ranks)) for size in SIZES]
+
+    def test_numbers_of_ranks_that_are_refused(self):
+        for ranks in (4, 8):
+            (self.folder / f"{ranks}.txt").write_text(osu(self.rows_of(ring, ranks)))
+        (self.folder / "nccl.txt").write_text(nccl(2, 4))
+        (self.folder / "a.log").write_text("".join(json.dumps(self.inspector(size=1 << power, us=100.0 * power)) + "\n" for power in (10, 20)))
+        (self.folder / "topology.txt").write_text("\tGPU0\tGPU1\tCPU Affinity\nGPU0\t X \tNV4\t0-9\nGPU1\tNV4\t X \t0-9\n")
+        for files, numbers, code, message in (
+                (("4.txt", "8.txt"), "4,8,16", 2, "--ranks 4,8,16: 3 numbers for 2 files of collectives (4.txt, 8.txt); give one for each in this order, or one for all"),
+                (("4.txt",), "4,8", 2, "--ranks 4,8: 2 numbers for 1 file of collectives (4.txt)"),
+                (("4.txt", "topology.txt"), "4,2", 2, "--ranks 4,2: 2 numbers for 1 file of collectives (4.txt)"),
+                (("topology.txt",), "4,2", 2, "--ranks 4,2: 2 numbers for 0 files of collectives ()"),
+                (("4.txt", "8.txt"), "4,4", 3, "8.txt: all-reduces over 4 ranks are also in 4.txt; give the file of one run"),
+                (("4.txt", "8.txt"), "4", 3, "8.txt: all-reduces over 4 ranks are also in 4.txt; give the file of one run"),
+                (("4.txt", "nccl.txt"), "4,16", 3, "nccl.txt:2: 8 ranks took part, but --ranks says 16; leave --ranks out, or give each file its own number"),
+                (("4.txt", "a.log"), "4,8", 2, "--ranks 4,8: a.log is a log of NCCL's Inspector, which tells its ranks; leave --ranks out"),
+                (("4.txt", "8.txt"), "4,", 2, '--ranks 4,: expected a whole number from 2 to 1048576, or one for each file, such as 4,8,16; got ""'),
+                (("4.txt", "8.txt"), "4,1", 2, 'such as 4,8,16; got "1"'), (("4.txt", "8.txt"), "4,x", 2, 'got "x"'), (("4.txt", "8.txt"), "4-8", 2, 'got "4-8"'),
+                (("4.txt",), "1", 2, 'got "1"'), (("4.txt",), "9999999", 2, 'got "9999999"'), (("topology.txt",), "1", 2, 'got "1"'), (("4.txt",), "-4", 2, 'got "-4"')):
+            with self.subTest(numbers, files=files):
+                done = self.simctl("cluster", "fit", *files, "-o", "mine.json", f"--ranks={numbers}")
+                self.assertEqual((done.returncode, done.stdout), (code, ""), done.stderr)
+                self.assertIn(message, done.stderr)
+                self.assertFalse((self.folder / "mine.json").exists())
+        done = self.simctl("cluster", "fit", "4.txt", "-o", "mine.json", "--ranks", "")
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertIn("--ranks: the value is empty; leave it out", done.stderr)
+
     def test_the_links_are_a_ring_of_the_same_time(self):
         self.fit(nccl(8, 1))
         link = self.cluster()["link"]

@@ -4,10 +4,11 @@ import csv
 import json
 import math
 import pathlib
+import re
 import statistics
 import unittest
 
-from support import Case, cluster, scenario
+from support import Case, cluster, scenario, trace
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TABLE = ROOT / "scenarios/clusters/runs/link-efficiencies.csv"
@@ -68,7 +69,8 @@ class LinkKinds(Case):
         done = self.simctl("run", "scenario.json", "--quiet", "--format", "json", *options)
         self.assertEqual(done.returncode, 0, done.stderr)
         points = json.loads(done.stdout)["points"]
-        return points[0]["iteration_s"], points[0].get("usual_range")
+        fast, slow = points[0]["iteration_fast_s"], points[0]["iteration_slow_s"]
+        return points[0]["iteration_s"], None if fast is None and slow is None else {"fast_s": fast, "slow_s": slow}
 
     def test_range(self):
         """As long as with the shares of both quartiles, for few points whose links have usual shares."""
@@ -87,6 +89,95 @@ class LinkKinds(Case):
             self.assertIsNone(self.iteration()[1])
         (self.folder / "scenario.json").write_text(json.dumps(scenario(cluster=cluster(link=link | {"efficiency": "high"}))))
         self.assertIsNone(self.iteration()[1])
+
+    LINK = {"kind": "infiniband", "latency": "5us", "bandwidth": "10Gbps"}
+
+    def test_range_of_two_swept_keys(self):
+        """Two tables more, of what results.csv has."""
+        sweep = {"/schedule/name": ["wfbp", "s-sgd"], "/cluster/nodes": [2, 4]}
+        (self.folder / "scenario.json").write_text(json.dumps(scenario(cluster=cluster(link=self.LINK), sweep=sweep)))
+        done = self.simctl("run", "scenario.json", "-o", "out")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        with open(self.folder / "out/results.csv", newline="") as text:
+            rows = list(csv.DictReader(text))
+        for which, column in (("faster", "iteration_fast_s"), ("slower", "iteration_slow_s")):
+            table = re.search(rf"^iteration time over the {which} of usual networks, by /schedule/name\n(.*?)\n\n", done.stdout, re.M | re.S)[1]
+            shown = {(column, cells[0]): cells[place] for cells in (re.split("  +", line.strip()) for line in table.splitlines()[2:])
+                     for place, column in ((1, "wfbp"), (2, "s-sgd"))}
+            for row in rows:
+                value, unit = shown[row["/schedule/name"], row["/cluster/nodes"]].split()
+                self.assertAlmostEqual(float(value) * {"s": 1, "ms": 1e-3}[unit] / float(row[column]), 1, delta=1e-3)
+        done = self.simctl("run", "scenario.json", "--set", '/cluster/link/efficiency="low"')
+        self.assertIn("iteration time, by /schedule/name", done.stdout)
+        self.assertNotIn("usual networks", done.stdout)
+
+    def test_estimates_count_the_range(self):
+        """Three simulations of each of at most twelve points."""
+        def steps(*words):
+            (self.folder / "scenario.json").write_text(json.dumps(scenario(cluster=cluster(link=self.LINK), sweep={"/seed": [1]})))
+            done = self.simctl("check", "scenario.json", "--format", "json", *words)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            return json.loads(done.stdout)["steps"]
+
+        one = steps("--set", '/cluster/link/efficiency="low"')
+        self.assertEqual(steps(), 3 * one)
+        self.assertEqual(steps("--set", '/sweep={"/schedule/name":["wfbp","s-sgd"]}'), 6 * one)
+        self.assertEqual(steps("--set", '/sweep={"/cluster/link/latency":["1us","2us","3us","4us","5us","6us","7us","8us","9us","10us","11us","12us","13us"]}'), 13 * one)
+
+    def solved(self, *options):
+        done = self.simctl("solve", "scenario.json", "--for", "/cluster/link/bandwidth", "--from", "1Gbps", "--to", "400Gbps", "--until", "efficiency >= 0.8", *options)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def test_solve_over_usual_networks(self):
+        """As when it is told the shares; a link whose kind has one share below some speed has a range beyond it."""
+        shares = {"fast": "high", "slow": "low"}
+        for link in (self.LINK, self.LINK | {"kind": "ethernet-tcp"}):
+            sweep = {"/schedule/name": ["wfbp", "sync-easgd"]}
+            (self.folder / "scenario.json").write_text(json.dumps(scenario(cluster=cluster(link=link), sweep=sweep)))
+            points = json.loads(self.solved("--format", "json"))["points"]
+            for end, share in shares.items():
+                told = json.loads(self.solved("--format", "json", "--set", f'/cluster/link/efficiency="{share}"'))["points"]
+                self.assertEqual([point[end] for point in points], [{key: point[key] for key in ("holds", "at")} for point in told])
+                self.assertEqual([point["fast"] for point in told], [None, None])
+            lines = self.solved().splitlines()
+            self.assertRegex(lines[2], r"  usual networks$")
+            for point in points:
+                line = next(line for line in lines if line.startswith(point["sweep"]["/schedule/name"]))
+                if point["fast"] == point["slow"]:
+                    self.assertRegex(line, f"  {point['fast']['holds']}$")
+                elif {point["fast"]["holds"], point["slow"]["holds"]} == {"from"}:
+                    self.assertRegex(line, rf"  from {point['fast']['at']} to {point['slow']['at']}$")
+                else:
+                    self.assertRegex(line, "  fast: .*, slow: ")
+        self.assertNotIn("usual networks", self.solved("--set", "/cluster/link/efficiency=0.9"))
+
+    def test_advise_over_usual_networks(self):
+        """The choice and the runner-up, as run has them."""
+        (self.folder / "trace.json").write_text(json.dumps(trace()))
+        for link, price in ((self.LINK, None), (self.LINK, 3.0), (self.LINK | {"efficiency": 0.9}, None)):
+            (self.folder / "cluster.json").write_text(json.dumps(cluster(link=link)))
+            place = {"cluster": "cluster.json", "nodes": [2, 4]} | ({"price_per_node_hour": price} if price else {})
+            (self.folder / "advice.json").write_text(json.dumps({
+                "format": "advice/1", "trace": "trace.json", "clusters": [place], "schedules": ["wfbp", "mg-wfbp"], "target": {"samples": 1000000},
+                "iterations": {"warmup": 1, "measured": 2}, "objective": "cost" if price else "time"}))
+            done = self.simctl("advise", "advice.json", "-o", "out")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            result = json.loads((self.folder / "out/advice.json").read_text())
+            known = [place for place, one in enumerate(result["candidates"]) if "iteration_fast_s" in one]
+            if "efficiency" in link:
+                self.assertEqual(known, [])
+                self.assertNotIn("usual networks", done.stdout)
+                continue
+            self.assertEqual(sorted(known), sorted((result["choice"], result["runner_up"])))
+            chosen = result["candidates"][result["choice"]]
+            run = self.simctl("run", "out/choice.json", "--format", "json", "--quiet")
+            (point,) = json.loads(run.stdout)["points"]
+            for key in ("iteration_s", "iteration_fast_s", "iteration_slow_s"):
+                self.assertAlmostEqual(chosen[key] / point[key], 1, places=9)
+            whole = chosen["cost"] if price else chosen["hours"]
+            ends = [f"{whole * chosen[key] / chosen['iteration_s']:.4g}" for key in ("iteration_fast_s", "iteration_slow_s")]
+            self.assertRegex(done.stdout, rf"(?m)^take .*; over usual networks cost {ends[0]} to {ends[1]}$" if price else rf"(?m)^take .*; over usual networks {ends[0]} h to {ends[1]} h$")
 
     def test_notes(self):
         """A note wherever a kind counts; another one where GPUs are as good as ideal."""

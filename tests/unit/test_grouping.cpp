@@ -209,10 +209,15 @@ TEST_SUITE("Do the invariants of the groupings hold on random traces?") {
       const double optimal = communication_end(group_mg_wfbp_optimal(profile, curve), profile, curve).value;
       CHECK(optimal == doctest::Approx(brute_force(profile, curve).value).epsilon(1e-8));
     }
-    // Up to 10 bytes an all-reduce takes as long as one of a byte, beyond that it is all bandwidth: the second gradient fits, the third
-    // does not.
+    // Up to 10 bytes an all-reduce takes as long as one of a byte, beyond that it is all bandwidth: the second gradient fits. With the
+    // third one all-reduce of 1.8 s takes 0.2 s less than two: it fits if it is ready less than that after the second.
     const CostCurve step = curve_through({{Bytes(1), Seconds(1)}, {Bytes(10), Seconds(1)}, {Bytes(20), Seconds(2)}});
     CHECK(group_mg_wfbp(profile_of({1.0, 1.5, 1.9}, {4, 6, 8}), step) == Grouping{{0, 1, Seconds(1.5)}, {2, 2, Seconds(1.9)}});
+    CHECK(group_mg_wfbp(profile_of({1.0, 1.5, 1.65}, {4, 6, 8}), step) == Grouping{{0, 2, Seconds(1.65)}});
+    // One of 30 bytes takes as long as three of 10, and two of 15 bytes less: where merging costs more, nothing is merged.
+    const CostCurve steeper = curve_through({{Bytes(10), Seconds(1)}, {Bytes(15), Seconds(1.1)}, {Bytes(30), Seconds(3)}});
+    CHECK(group_mg_wfbp(profile_of({1.0, 1.0}, {15, 15}), steeper).size() == 2);
+    CHECK(group_mg_wfbp(profile_of({1.0, 1.0}, {10, 5}), steeper).size() == 1);
   }
 
   TEST_CASE("every grouping covers each gradient once, in order, and posts none before it is ready") {

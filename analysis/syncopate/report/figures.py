@@ -131,7 +131,7 @@ def iteration_time(frame, styles, notes, page=Page()):
 def prepared(frame, notes):
     """(the rows that a figure shows, what it says of them)."""
     frame, cut = fewer(frame)
-    remarks = [measures.INTERVALS] * bool(frame["low"].notna().any()) + [cut] * bool(cut)
+    remarks = measures.band_remarks(frame) + [cut] * bool(cut)
     return frame, (notes[0], notes[1] + remarks)
 
 

@@ -134,7 +134,7 @@ def stills(options, runs, frame, looks, shown):
         if not shown:
             raise InputError(f"--figure timeline: no timeline in {options.folders[0]}; run the scenario with --timeline")
         drawn["timeline"] = timeline.figure(shown, looks, (subject, remarks), paper), files.table_of_lanes(shown)
-    intervals = [measures.INTERVALS] * any(rows["low"].notna().any() for rows in tables)
+    intervals = list(dict.fromkeys(text for rows in tables for text in measures.band_remarks(rows)))
     for text in missing if paper.notes else [f"for the caption: {text}" for text in remarks + missing + intervals]:
         warn(COMMAND, text)
     return [(files.place(options, name, kind), content) for name, (figure, table) in drawn.items()

@@ -18,6 +18,7 @@ BOUNDS = {"iteration_s": ("iteration_low_s", "iteration_high_s"), "total_h": ("t
 INVERSE = {"throughput_samples_per_s", "speedup", "efficiency"}      # a constant / iteration_s
 LINEAR = {"epoch_s"}                                                 # a constant x iteration_s
 INTERVALS = "Bands and whiskers are 95% intervals of the mean."
+USUAL = "Bands and whiskers reach from the faster to the slower quartile of usual networks"
 SEED = "/seed"
 LONG = 4        # digits from which on numbers with units are not given in a common one
 
@@ -96,16 +97,30 @@ def nearest(word, known):
 
 
 def with_values(frame, column):
-    """The rows that have a number in `column`, with the columns `y`, `low` and `high`: the number and its 95% interval, NaN where there is none."""
+    """The rows that have a number in `column`, with the columns `y`, `low` and `high`: the number and its range over usual networks, or else
+    its 95% interval, NaN where there is none. `usual`: whether it is that range."""
     frame = frame[frame[column].notna()]
-    if column in BOUNDS:
+    usual = frame["iteration_fast_s"].notna() & (column == "iteration_s" or column in INVERSE | LINEAR)
+    ends = [frame[name].where(usual, frame[other]) for name, other in zip(("iteration_fast_s", "iteration_slow_s"), BOUNDS["iteration_s"])]
+    if column == "iteration_s":
+        low, high = ends
+    elif column in BOUNDS:
         low, high = (frame[name] for name in BOUNDS[column])
-    elif column in INVERSE | LINEAR:
-        ends = [frame["iteration_s"] / frame[name] for name in ("iteration_high_s", "iteration_low_s")]
-        low, high = (frame[column] * end for end in ends) if column in INVERSE else (frame[column] / end for end in reversed(ends))
+    elif column in INVERSE:
+        low, high = (frame[column] * (frame["iteration_s"] / end) for end in reversed(ends))
+    elif column in LINEAR:
+        low, high = (frame[column] / (frame["iteration_s"] / end) for end in ends)
     else:
         low = high = math.nan
-    return frame.assign(y=frame[column], low=low, high=high)
+    return frame.assign(y=frame[column], low=low, high=high, usual=usual)
+
+
+def band_remarks(rows):
+    """What the bands and whiskers of these rows are, of with_values(); a list of a sentence, or empty where there are none."""
+    known = rows["low"].notna()
+    if (rows["usual"] & known).any():
+        return [USUAL + ("; where these are not known, they are 95% intervals of the mean." if (known & ~rows["usual"]).any() else ".")]
+    return [INTERVALS] * bool(known.any())
 
 
 def measure(column, values):

@@ -25,7 +25,7 @@ SLACK = [{"name": name, "most": most, **theme.colors(color)} for name, most, col
 REPEATED = {"/cluster": "cluster", "/cluster/name": "cluster", "/cluster/nodes": "nodes", "/schedule/name": "schedule",
             "/all_reduce": "all_reduce", "/all_reduce/name": "all_reduce", "/fidelity": "fidelity"}
 ALWAYS = {"schedule", "nodes", "iteration_s", "compute_s", "wait_s", "exposed_communication_s", "speedup", "efficiency"}
-WHERE_ANY = {"iteration_low_s", "iteration_high_s", "staleness_mean", "total_h", "cost"}
+WHERE_ANY = {"iteration_low_s", "iteration_high_s", "iteration_fast_s", "iteration_slow_s", "staleness_mean", "total_h", "cost"}
 WHERE_DIFFERENT = {"model", "cluster", "all_reduce", "fidelity", "batch"}
 
 

@@ -28,6 +28,8 @@ COLUMNS = {
     "iteration_s": Column("positive", "s", "mean time of a gradient step; with replicates, the mean of their means"),
     "iteration_low_s": Column("optional", "s", "lower end of the 95% interval of iteration_s; empty if every cycle is like the last or too few iterations are measured"),
     "iteration_high_s": Column("optional", "s", "upper end of that interval; empty likewise"),
+    "iteration_fast_s": Column("optional", "s", "iteration_s over the faster of usual networks; empty without kinds of links, and in runs of more than 12 points"),
+    "iteration_slow_s": Column("optional", "s", "over the slower of them; empty likewise"),
     "iteration_p50_s": Column("number", "s", "median duration of the steps of all workers that began in the window"),
     "iteration_p95_s": Column("number", "s", "95th percentile of these steps, interpolated linearly"),
     "compute_s": Column("number", "s", "forward + backward + the worker's own update, undisturbed"),

@@ -76,9 +76,14 @@ function panelRows() {
   return shownPanels().map(panel => seriesRows(panel));
 }
 
-/** The ends of a row's 95% interval of the measure, or null. */
+/** Whether a row's interval is its range over usual networks. */
+function isUsual(row) {
+  return numberAt("iteration_fast_s", row) !== null;
+}
+
+/** The ends of a row's range of the measure over usual networks, or else of its 95% interval, or null. */
 function intervalOf(measure, row) {
-  const [low, high] = [numberAt("iteration_low_s", row), numberAt("iteration_high_s", row)];
+  const [low, high] = (isUsual(row) ? ["fast", "slow"] : ["low", "high"]).map(end => numberAt(`iteration_${end}_s`, row));
   if (low === null || high === null) return null;
   const [value, mean] = [numberAt(measure.column, row), numberAt("iteration_s", row)];
   return measure.falls ? [value * low / mean, value * high / mean] : [value * mean / high, value * mean / low];
@@ -89,7 +94,7 @@ function toldValue(name, color, measure, row) {
   const interval = intervalOf(measure, row);
   const staleness = numberAt("staleness_mean", row);
   const notes = [
-    interval && `95%: ${withUnit(interval[0], measure.unit)} ${Number.isFinite(interval[1]) ? `to ${withUnit(interval[1], measure.unit)}` : "or more"}`,
+    interval && `${isUsual(row) ? "usual networks" : "95%"}: ${withUnit(interval[0], measure.unit)} ${Number.isFinite(interval[1]) ? `to ${withUnit(interval[1], measure.unit)}` : "or more"}`,
     staleness > 0 && `staleness ${plain(staleness, 3)} steps, at most ${plain(numberAt("staleness_max", row), 3)}`,
   ].filter(Boolean);
   return `<tr><td><span class="dot" style="background:${color}"></span>${escaped(name)}</td>` +
@@ -356,6 +361,8 @@ function showScalingCaptions() {
   byId("scaling-about-names").hidden = scalingAxis().series.length < 2;
   byId("scaling-about-speedup").hidden = !/speedup|efficiency/.test(measure.column);
   byId("scaling-about-linear").hidden = !measure.linear || !areLines();
+  byId("scaling-about-intervals").textContent = rows.some(isUsual)
+    ? "Upright lines are ranges over usual networks, or else 95% intervals." : "Upright lines are 95% intervals.";
   byId("scaling-about-intervals").hidden = !areLines() || rows.every(row => intervalOf(measure, row) === null);
   byId("scaling-about-ties").hidden = !areLines() || !panelRows().some(its => [...tiesOf(its, measure).values()].some(tie => tie.count > 1));
   byId("scaling-about-zoom").hidden = !areLines();
