@@ -4,8 +4,9 @@ import itertools
 import random
 import unittest
 
+import support
 from comparing import Comparison, cluster, disturbances, expected, node_windows, over_servers, scenario, trace
-from running import draws
+from running import Running, draws
 from test_host import hosts
 from test_known_values import TRACE, TWO, point
 from test_members import members
@@ -106,7 +107,7 @@ class Formula(Comparison):
         """All groups fit: the same to the bit."""
         for seed, name in draws(enumerate(IN_GROUPS)):
             rng = random.Random(f"whole {seed}")
-            schedules = [SCHEDULES[name](rng, 3) for _ in range(3)]
+            schedules = {str(one): one for one in (SCHEDULES[name](rng, 3) for _ in range(3))}.values()
             both = [one | more for one in schedules for more in ({}, {"partition": 100 * MB})]
             content = scenario(rng, name="whole", sweep={"/cluster": [cluster(rng, 3, 2)], "/schedule": both, "/fidelity": FIDELITIES},
                                workers=rng.choice(disturbances(rng, 6)))
@@ -191,6 +192,16 @@ class Regions(OverRegions):
             workers = disturbances(rng, description["nodes"] * gpus, slowdown=False)
             self.compare(scenario(rng, sweep={"/cluster": [description], "/schedule": schedules, "/workers": [workers[0], rng.choice(workers[1:])]},
                                   fidelity=rng.choice(FIDELITIES)), [trace(rng, 3)])
+
+
+class Refused(Running):
+    def test_too_many_parts(self):
+        """6 MB in parts of 5 bytes."""
+        for name in IN_GROUPS:
+            schedule = {"name": name, "partition": 5} | ({"delay": 2} if name == "ssd-sgd" else {})
+            done = self.run_scenario(support.scenario(schedule=schedule))
+            self.assertEqual(done.returncode, 4, done.stderr)
+            self.assertRegex(done.stderr, r"a partition of 5 B cuts the gradients into 1.2e\+06 parts, but at most 1e\+06 can be simulated; make it larger|over the limit")
 
 
 if __name__ == "__main__":
