@@ -25,6 +25,7 @@ struct Options {
   std::int64_t largest = 256 << 20;
   double longest = 1.0;
   double budget = 0.5;
+  int servers = 0;
   std::string out;
   bool quiet = false;
 };
@@ -50,6 +51,8 @@ void add_options(CLI::App& app, Options& options) {
   app.add_option("--budget", options.budget, "seconds for the repetitions of one measurement, but always 3 to 50 repetitions")
       ->capture_default_str()
       ->check(CLI::Range(1e-6, 3600.0));
+  app.add_option("--servers", options.servers, "also let the first ranks, so many, serve all others: pushes, pulls, and both at a time")
+      ->check(CLI::PositiveNumber);
   app.add_option("-o", options.out, "network-probe/1 file that rank 0 writes");
   app.add_flag("--quiet", options.quiet, "print errors only");
   app.footer(
@@ -61,6 +64,12 @@ void add_options(CLI::App& app, Options& options) {
 bool under_mpirun() {
   const auto is_set = [](const char* name) { return std::getenv(name) != nullptr; };  // NOLINT(concurrency-mt-unsafe): no other thread yet
   return is_set("OMPI_COMM_WORLD_SIZE") || is_set("PMI_SIZE");
+}
+
+/// Throws UsageError where no client is left.
+void check_servers(int servers, int ranks) {
+  if (servers < ranks) return;
+  throw UsageError(fmt::format("--servers {}: of {} ranks at least one must be a client; use at most {}", servers, ranks, ranks - 1));
 }
 
 std::unique_ptr<Peers> meet(Options& options) {
@@ -78,6 +87,7 @@ std::unique_ptr<Peers> meet(Options& options) {
     throw UsageError(
         fmt::format("--rank {}: of {} ranks the last is {}", options.meeting.rank, options.meeting.size, options.meeting.size - 1));
   }
+  check_servers(options.servers, options.meeting.size);
   return meet_by_gloo(options.meeting);
 }
 
@@ -95,6 +105,7 @@ Json provenance(const Options& options, int ranks) {
                                     fmt::format("{}", options.longest),
                                     "--budget",
                                     fmt::format("{}", options.budget)};
+  if (options.servers > 0) words.insert(words.end(), {"--servers", std::to_string(options.servers)});
   if (!options.meeting.interface.empty()) words.insert(words.end(), {"--interface", options.meeting.interface});
   words.insert(words.end(), {"-o", options.out});
   return {{"kind", "measured"},
@@ -114,12 +125,14 @@ void probe(Options& options) {
   const std::unique_ptr<Peers> peers = meet(options);
   if (peers->size() < 2)
     throw UsageError("one rank cannot communicate; start at least two, such as: mpirun -n 2 netprobe -o results/network.json");
+  check_servers(options.servers, peers->size());
   if (peers->rank() == 0) require_writable(options.out);
   NetworkOptions measuring;
   measuring.smallest = options.smallest;
   measuring.largest = options.largest;
   measuring.longest = Seconds(options.longest);
   measuring.budget = Seconds(options.budget);
+  measuring.servers = options.servers;
   if (peers->rank() == 0 && !options.quiet) {
     measuring.progress = [](const std::string& what) { display(stderr, "netprobe: {}\n", what); };
   }

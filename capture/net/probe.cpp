@@ -28,6 +28,8 @@ constexpr int most_ranks_in_pairs = 16;  // the N(N-1) pairs of more ranks would
 constexpr double noise = 0.05;           // a transfer below this share of a round trip cannot be told from scatter of the latency
 constexpr unsigned there = 0;
 constexpr unsigned back = 1;
+constexpr unsigned pushed = 2;
+constexpr unsigned pulled = 3;
 
 Seconds now() { return Seconds(std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count()); }
 
@@ -51,6 +53,13 @@ Seconds mean_over_ranks(Peers& peers, Seconds mine) {
   return Seconds(1e-6 * sum[0] / peers.size());
 }
 
+Seconds slowest_of_ranks(Peers& peers, Seconds mine) {
+  const std::array<float, 1> own = {static_cast<float>(1e6 * mine.value)};
+  std::vector<float> all(static_cast<std::size_t>(peers.size()));
+  peers.all_gather(own, all);
+  return Seconds(1e-6 * *std::max_element(all.begin(), all.end()));
+}
+
 /// How often to repeat work that takes `each`. All ranks get the same number.
 int repetitions_for(Seconds each, const NetworkOptions& options) {
   return static_cast<int>(
@@ -60,17 +69,19 @@ int repetitions_for(Seconds each, const NetworkOptions& options) {
 std::size_t count_of(std::int64_t bytes) { return static_cast<std::size_t>(bytes) / sizeof(float); }
 
 /// Times `work`, which consists of `parts` operations. Runs it once to warm up, then repetitions_for() times, each after a barrier.
+/// `of_ranks`: makes one time of those of all ranks.
 template <class Work>
-TimedSize repeat(Peers& peers, std::int64_t bytes, int parts, const NetworkOptions& options, Work work) {
+TimedSize repeat(Peers& peers, std::int64_t bytes, int parts, const NetworkOptions& options, Work work,
+                 Seconds (*of_ranks)(Peers&, Seconds) = mean_over_ranks) {
   std::vector<Seconds> times;
   int repetitions = 1;
   for (int i = -1; i < repetitions; ++i) {
     peers.barrier();
-    const Seconds mean = mean_over_ranks(peers, time_of(work)) / parts;
+    const Seconds each = of_ranks(peers, time_of(work)) / parts;
     if (i < 0) {
-      repetitions = repetitions_for(mean * parts, options);
+      repetitions = repetitions_for(each * parts, options);
     } else {
-      times.push_back(mean);
+      times.push_back(each);
     }
   }
   return {bytes, spread(std::move(times)), repetitions};
@@ -172,6 +183,67 @@ void for_each_size(const NetworkOptions& options, Measure measure) {
   }
 }
 
+/// What a rank sends to servers or clients, receives from them and adds up, in parts of `part` floats.
+struct ServedValues {
+  std::span<float> sent;
+  std::span<float> received;
+  std::span<float> sum;
+  std::size_t part = 0;
+};
+
+/// Every client pushes a part to every server, which adds it up; pulls a part from every server; or does both at a time.
+void serve(Peers& peers, int servers, bool push, bool pull, const ServedValues& values) {
+  const bool is_server = peers.rank() < servers;
+  const int first = is_server ? servers : 0;  // of those on the other side
+  const int others = is_server ? peers.size() - servers : servers;
+  const auto part_of = [&](std::span<float> all, int other) {
+    return all.subspan(static_cast<std::size_t>(other) * values.part, values.part);
+  };
+  std::vector<std::unique_ptr<Pending>> incoming;
+  std::vector<std::unique_ptr<Pending>> outgoing;
+  for (int other = 0; other < others; ++other) {
+    if (is_server ? push : pull)
+      incoming.push_back(peers.receive(first + other, is_server ? pushed : pulled, part_of(values.received, other)));
+    if (is_server ? pull : push)
+      outgoing.push_back(peers.send(first + other, is_server ? pulled : pushed, is_server ? values.sent : part_of(values.sent, other)));
+  }
+  for (std::size_t other = 0; other < incoming.size(); ++other) {
+    incoming[other]->wait();
+    if (!is_server) continue;
+    const std::span<float> part = part_of(values.received, static_cast<int>(other));
+    for (std::size_t k = 0; k < values.part; ++k) values.sum[k] += part[k];
+  }
+  for (const std::unique_ptr<Pending>& message : outgoing) message->wait();
+}
+
+TimedServers time_servers(Peers& peers, std::vector<float>& values, std::vector<float>& more, const NetworkOptions& options) {
+  TimedServers found = {.count = options.servers};
+  const auto servers = static_cast<std::size_t>(options.servers);
+  const auto most = std::max(servers, static_cast<std::size_t>(peers.size()) - servers);
+  std::vector<float> sums;
+  for_each_size(options, [&](std::int64_t bytes) {
+    const std::size_t part = count_of(bytes) / servers;
+    if (part == 0) return Seconds(0);
+    if (most * part > more.size()) return options.longest;
+    const auto moved = static_cast<std::int64_t>(servers * part * sizeof(float));
+    options.progress(fmt::format("pushes and pulls of {}", format_bytes(Bytes(static_cast<double>(moved)))));
+    sums.resize(part);
+    const ServedValues own = {.sent = std::span(values).first(peers.rank() < options.servers ? part : servers * part),
+                              .received = std::span(more).first(most * part),
+                              .sum = sums,
+                              .part = part};
+    const auto timed = [&](bool push, bool pull) {
+      return repeat(
+          peers, moved, 1, options, [&] { serve(peers, options.servers, push, pull, own); }, slowest_of_ranks);
+    };
+    found.push.push_back(timed(true, false));
+    found.pull.push_back(timed(false, true));
+    found.both.push_back(timed(true, true));
+    return found.both.back().seconds.median;
+  });
+  return found;
+}
+
 double rounded(double value) { return capture::rounded(value, 6); }
 
 Json quartiles(const Spread& spread) { return {rounded(spread.first.value), rounded(spread.median.value), rounded(spread.third.value)}; }
@@ -222,6 +294,7 @@ NetworkMeasurements measure_network(Peers& peers, const NetworkOptions& options)
     found.all_gather.push_back(repeat(peers, bytes, 1, options, [&] { peers.all_gather(own, all); }));
     return found.all_gather.back().seconds.median;
   });
+  if (options.servers > 0) found.servers = time_servers(peers, values, more, options);
   return found;
 }
 
@@ -244,6 +317,10 @@ std::string write_network(const Json& provenance, const std::string& library, co
   text += fmt::format("\"queued\": {},\n", lines(found.queued, size_json));
   text += fmt::format("\"two_at_once\": {},\n", lines(found.two_at_once, size_json));
   text += fmt::format("\"all_gather\": {},\n", lines(found.all_gather, size_json));
+  if (!found.servers.push.empty()) {
+    text += fmt::format("\"servers\": {{\"count\": {},\n\"push\": {},\n\"pull\": {},\n\"both\": {}}},\n", found.servers.count,
+                        lines(found.servers.push, size_json), lines(found.servers.pull, size_json), lines(found.servers.both, size_json));
+  }
   return text + fmt::format("\"pairs\": {}\n}}\n", lines(found.pairs, pair_json));
 }
 
@@ -261,7 +338,14 @@ std::string format_network(const NetworkMeasurements& found) {
     pairs.push_back({std::to_string(pair.from), std::to_string(pair.to), format_seconds(pair.latency.median),
                      fmt::format("{:.4g}", 8e-9 * pair.bandwidth.value)});
   }
-  return fmt::format("{}\n{}", format_table(rows), format_table(pairs));
+  std::string text = fmt::format("{}\n{}", format_table(rows), format_table(pairs));
+  if (found.servers.push.empty()) return text;
+  std::vector<std::vector<std::string>> served = {{"bytes", "push", "pull", "both"}};
+  for (std::size_t i = 0; i < found.servers.push.size(); ++i) {
+    served.push_back({std::to_string(found.servers.push[i].bytes), format_seconds(found.servers.push[i].seconds.median),
+                      format_seconds(found.servers.pull[i].seconds.median), format_seconds(found.servers.both[i].seconds.median)});
+  }
+  return text + fmt::format("\n{} of {} ranks serve\n{}", found.servers.count, found.hosts.size(), format_table(served));
 }
 
 }  // namespace syncopate::capture

@@ -101,6 +101,7 @@ void join(Benchmark& benchmark, const Benchmark& other) {
                                    other.ranks, benchmark.file));
     }
   }
+  if (!benchmark.servers) benchmark.servers = other.servers;
   benchmark.notes.insert(benchmark.notes.end(), other.notes.begin(), other.notes.end());
 }
 

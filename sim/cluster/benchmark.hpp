@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cluster/link.hpp"
+#include "cluster/measured_servers.hpp"
 #include "collective/closed_form.hpp"
 #include "collective/payload.hpp"
 
@@ -32,8 +33,9 @@ struct Benchmark {
   std::optional<Link> link{};            ///< between two ranks, if it was measured
   std::optional<Seconds> per_message{};  ///< of a processor, to send or receive a small message
   std::optional<SecondsPerByte> add{};   ///< of a processor, to add gradients
-  bool is_log = false;                   ///< of a job, in which some operations have one size
-  std::vector<std::string> notes{};      ///< what to know of the times, for people
+  std::optional<MeasuredServers> servers{};
+  bool is_log = false;               ///< of a job, in which some operations have one size
+  std::vector<std::string> notes{};  ///< what to know of the times, for people
 };
 
 struct BenchmarkOptions {

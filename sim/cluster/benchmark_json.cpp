@@ -64,6 +64,26 @@ Link link_of(const Field& list, int ranks) {
   return {.bandwidth = quantile(bandwidths, middle), .latency = quantile(latencies, middle)};
 }
 
+/// What the clients of servers, the other ones of so many ranks, pushed and pulled.
+MeasuredServers servers_of(const Field& field, int ranks, Seconds latency) {
+  Object servers(field);
+  MeasuredServers measured;
+  measured.servers = static_cast<int>(servers.at("count").integer(1, ranks - 1));
+  measured.clients = ranks - measured.servers;
+  measured.latency = latency;
+  measured.push = sizes_of(servers.at("push"));
+  measured.pull = sizes_of(servers.at("pull"));
+  measured.both = sizes_of(servers.at("both"));
+  if (measured.push.size() < 2) servers.at("push").fail_because("1 size was measured; measure at least two");
+  const auto same = [](const MeasuredTime& a, const MeasuredTime& b) { return a.bytes == b.bytes; };
+  for (const auto& [key, times] : {std::pair("pull", &measured.pull), std::pair("both", &measured.both)}) {
+    if (!std::equal(times->begin(), times->end(), measured.push.begin(), measured.push.end(), same))
+      servers.at(key).fail_because("has other sizes than \"push\"; measure the same ones");
+  }
+  servers.finish();
+  return measured;
+}
+
 Benchmark read_probe(const Document& document, const BenchmarkOptions& options) {
   Object probe{Field(document)};
   probe.format("network-probe/1", true);
@@ -97,7 +117,9 @@ Benchmark read_probe(const Document& document, const BenchmarkOptions& options) 
   for (MeasuredTime& time : all_gathers) time.bytes = benchmark.ranks * time.bytes;
   if (all_gathers.size() > 1 && all_gathers.front().time < all_gathers.back().time)
     benchmark.operations[Operation::all_gather].measured = std::move(all_gathers);
-  benchmark.link = link_of(probe.at("pairs"), benchmark.ranks);
+  const Link link = link_of(probe.at("pairs"), benchmark.ranks);
+  benchmark.link = link;
+  if (const auto servers = probe.find("servers")) benchmark.servers = servers_of(*servers, benchmark.ranks, link.latency);
   probe.finish();
   return benchmark;
 }

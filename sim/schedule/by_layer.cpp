@@ -3,20 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <memory>
 #include <span>
 
-#include "base/errors.hpp"
 #include "base/text.hpp"
+#include "schedule/posts.hpp"
 
 namespace syncopate {
-
-namespace {
-
-double count_parts(Bytes tensor, Bytes size) { return std::max(1.0, std::ceil(tensor / size)); }
-
-}  // namespace
 
 double count_parts(const StepProfile& profile, Bytes size) {
   double count = 0.0;
@@ -25,24 +18,14 @@ double count_parts(const StepProfile& profile, Bytes size) {
 }
 
 std::vector<GradientPart> partition(const StepProfile& profile, Bytes size) {
-  constexpr double most = 1e6;
-  if (const double count = count_parts(profile, size); count > most) {
-    throw SimulationError(
-        fmt::format("a partition of {} cuts the gradients into {:.3g} parts, but at most {:g} can be simulated; make it larger",
-                    format_bytes(size), count, most));
-  }
+  check_parts(count_parts(profile, size), size);
   constexpr double most_parts = 4294967296.0;  // per tensor, so that every priority is an exact integer
   std::vector<GradientPart> parts;
   for (std::size_t i = 0; i < profile.gradients.size(); ++i) {
     const StepProfile::GradientReady& gradient = profile.gradients[i];
-    const auto count = static_cast<std::size_t>(count_parts(gradient.bytes, size));
-    for (std::size_t number = 0; number < count; ++number) {
-      const Bytes bytes = number + 1 < count ? size : gradient.bytes - static_cast<double>(number) * size;
-      auto payload = std::make_shared<Payload>(
-          Payload{count == 1 ? gradient.name : fmt::format("{}[{}]", gradient.name, number), {{static_cast<int>(i), bytes}}, bytes});
-      parts.push_back({gradient.ready, gradient.layer, static_cast<double>(gradient.layer) * most_parts + static_cast<double>(number),
-                       std::move(payload)});
-    }
+    const auto whole = std::make_shared<Payload>(Payload{gradient.name, {{static_cast<int>(i), gradient.bytes}}, gradient.bytes});
+    double priority = static_cast<double>(gradient.layer) * most_parts;
+    for (SharedPayload& part : cut(whole, size)) parts.push_back({gradient.ready, gradient.layer, priority++, std::move(part)});
   }
   return parts;
 }

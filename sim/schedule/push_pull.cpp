@@ -38,7 +38,7 @@ Traffic PushPull::traffic() const {
 
 Program PushPull::program(const ScheduleInput& input) const {
   if (backup > 0) return program_with_backup(input);
-  const std::vector<GroupPush> groups = group_pushes(servers, grouping.group(input.profile, servers.cost(input)), input);
+  const std::vector<GroupPush> groups = grouping.pushes(servers, input);
   return [groups, decode = decode_time(groups), model = ServerPost(servers, whole_model(input.profile), input.value), answer = answer,
           compression = servers.compression](Worker& worker) {
     std::vector<Exchange> exchanges;
@@ -62,7 +62,7 @@ Program PushPull::program(const ScheduleInput& input) const {
 }
 
 Program PushPull::program_with_backup(const ScheduleInput& input) const {
-  const std::vector<GroupPush> groups = group_pushes(servers, grouping.group(input.profile, servers.cost(input)), input);
+  const std::vector<GroupPush> groups = grouping.pushes(servers, input);
   return [groups, decode = decode_time(groups), all = input.profile.bytes(), compression = servers.compression](Worker& worker) {
     std::vector<Exchange> sums;
     Sender send(compression, groups.size());

@@ -6,8 +6,6 @@
 #include <cmath>
 #include <utility>
 
-#include "schedule/posts.hpp"
-
 namespace syncopate {
 
 void ServerParameters::declare_places(Parameters& parameters) {
@@ -144,17 +142,9 @@ void begin_with(Worker& worker, const ServerPost& model) {
   worker.dataflow().replica().become(worker.servers().pulled_by(pull));
 }
 
-std::vector<GroupPush> group_pushes(const ServerParameters& servers, const Grouping& grouping, const ScheduleInput& input) {
-  std::vector<GroupPush> pushes;
-  for (const GroupPost& group : group_posts(grouping, input.profile)) {
-    pushes.push_back({group.post_at, ServerPost(servers, group.payload, input.value)});
-  }
-  return pushes;
-}
-
-Seconds decode_time(const std::vector<GroupPush>& groups) {
+Seconds decode_time(const std::vector<GroupPush>& pushes) {
   Seconds all;
-  for (const GroupPush& group : groups) all += group.message.decode();
+  for (const GroupPush& push : pushes) all += push.message.decode();
   return all;
 }
 
@@ -164,15 +154,51 @@ void ServerGrouping::declare(Parameters& parameters) {
                       .kind = ParameterInfo::Kind::grouping,
                       .default_value = "wfbp"},
                      [this](const Field& field) { group = read_grouping(field); });
+  parameters.declare({.name = "partition",
+                      .meaning = "size of a part of a group; each part is pushed, handled and pulled by itself",
+                      .kind = ParameterInfo::Kind::bytes,
+                      .default_value = "none"},
+                     [this](const Field& field) { partition = field.bytes(); });
+}
+
+double ServerGrouping::posts(const StepProfile& profile) const {
+  const Grouping groups = group(profile, CostCurve());
+  double count = 0.0;
+  for (const GradientGroup& one : groups) count += partition ? count_parts(bytes_of(one, profile), *partition) : 1.0;
+  return count;
+}
+
+std::vector<GroupPost> ServerGrouping::messages(const ServerParameters& servers, const ScheduleInput& input) const {
+  std::vector<GroupPost> groups = group_posts(group(input.profile, servers.cost(input)), input.profile);
+  if (!partition) return groups;
+  double count = 0.0;
+  for (const GroupPost& one : groups) count += count_parts(one.payload->bytes, *partition);
+  check_parts(count, *partition);
+  std::vector<GroupPost> parts;
+  for (const GroupPost& one : groups) {
+    for (SharedPayload& part : cut(one.payload, *partition)) parts.push_back({one.post_at, std::move(part)});
+  }
+  return parts;
+}
+
+std::vector<GroupPush> ServerGrouping::pushes(const ServerParameters& servers, const ScheduleInput& input) const {
+  std::vector<GroupPush> pushes;
+  for (const GroupPost& message : messages(servers, input)) {
+    pushes.push_back({message.post_at, ServerPost(servers, message.payload, input.value)});
+  }
+  return pushes;
+}
+
+std::vector<ModelPart> ServerGrouping::parts(const ServerParameters& servers, const ScheduleInput& input, bool by_message) const {
+  if (!by_message) return parts_of(group_sync_easgd(input.profile, CostCurve()), input.profile);
+  std::vector<ModelPart> parts;
+  for (const GroupPost& message : messages(servers, input)) parts.push_back({message.payload->label, message.payload->bytes});
+  return parts;
 }
 
 void Learner::declare(Parameters& parameters) {
   servers.declare(parameters);
   parameters.required("interval", interval, step_range, "local steps between exchanges with the servers", 50);  // as in SASGD, Sec. IV
-}
-
-std::vector<ModelPart> ServerGrouping::parts(const ServerParameters& servers, const ScheduleInput& input, bool by_group) const {
-  return parts_of((by_group ? group : group_sync_easgd)(input.profile, servers.cost(input)), input.profile);
 }
 
 Program Learner::program(const ScheduleInput& input, ExchangeModel exchange) const {

@@ -10,6 +10,7 @@
 #include "engine/servers/exchange.hpp"
 #include "schedule/compression.hpp"
 #include "schedule/grouping.hpp"
+#include "schedule/posts.hpp"
 #include "schedule/schedule.hpp"
 #include "schedule/sender.hpp"
 
@@ -78,24 +79,29 @@ class ServerPost {
 /// A worker that is back pulls the whole model, waits for it and goes on with it.
 void begin_with(Worker& worker, const ServerPost& model);
 
-/// The push of a group of gradients.
+/// The push of a group of gradients, or of a part of one.
 struct GroupPush {
   Seconds post_at;  ///< since backward began, on an undisturbed worker
   ServerPost message;
 };
-std::vector<GroupPush> group_pushes(const ServerParameters& servers, const Grouping& grouping, const ScheduleInput& input);
 
 /// A client's time when it has pulled all of them.
-Seconds decode_time(const std::vector<GroupPush>& groups);
+Seconds decode_time(const std::vector<GroupPush>& pushes);
 
-/// How a schedule over servers groups its gradients: `grouping`, by default each by itself.
+/// How a schedule over servers groups its gradients: `grouping`, by default each by itself. A group moves in parts of at most `partition`.
 struct ServerGrouping {
   GroupingFunction group = group_wfbp;
+  std::optional<Bytes> partition{};
 
   void declare(Parameters& parameters);
-  double posts(const StepProfile& profile) const { return static_cast<double>(group(profile, CostCurve()).size()); }
-  /// The parts of the model in a record of the dataflow: one for each group, or one.
-  std::vector<ModelPart> parts(const ServerParameters& servers, const ScheduleInput& input, bool by_group) const;
+  double posts(const StepProfile& profile) const;
+  /// In the order of posting. Throws SimulationError where there are too many parts.
+  std::vector<GroupPush> pushes(const ServerParameters& servers, const ScheduleInput& input) const;
+  /// The parts of the model in a record of the dataflow: one for each message, or one.
+  std::vector<ModelPart> parts(const ServerParameters& servers, const ScheduleInput& input, bool by_message) const;
+
+ private:
+  std::vector<GroupPost> messages(const ServerParameters& servers, const ScheduleInput& input) const;
 };
 
 /// A learner that makes `interval` local steps between exchanges with the servers, and does not wait for others.

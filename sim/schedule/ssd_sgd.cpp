@@ -140,7 +140,7 @@ struct SsdSgd {
   };
 
   Program program(const ScheduleInput& input) const {
-    const std::vector<GroupPush> groups = group_pushes(servers, grouping.group(input.profile, servers.cost(input)), input);
+    const std::vector<GroupPush> groups = grouping.pushes(servers, input);
     const Seconds decode = decode_time(groups);
     const LocalUpdates updates = this->updates(input.profile, input.update);
     return [groups, decode, updates, events = events_of_backward(groups, updates), carried = layers_of(groups, updates, input.profile),

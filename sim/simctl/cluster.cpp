@@ -130,6 +130,13 @@ std::string list_of_ranks(const std::vector<Benchmark>& benchmarks) {
   return text;
 }
 
+/// Of a processor, for each message: as servers' clients saw it, else as it was measured by itself.
+std::optional<Seconds> message_time(const Benchmark& benchmark) {
+  if (!benchmark.servers) return benchmark.per_message;
+  const Seconds of_server = conclude(*benchmark.servers).per_message;
+  return of_server > Seconds(0) ? of_server : benchmark.per_message;
+}
+
 /// A cluster/1 file of the largest benchmark's nodes. Without measured messages between nodes its link is `implied`.
 std::string cluster_text(const std::vector<Benchmark>& benchmarks, const std::optional<NodeTopology>& node, const FitOptions& options,
                          const LinkCost& implied) {
@@ -148,7 +155,7 @@ std::string cluster_text(const std::vector<Benchmark>& benchmarks, const std::op
     json["intra_node"] = node ? nominal_json(node->intra_node()) : of_link;
   }
   json["link"] = of_link;
-  if (benchmark.per_message) json["host"] = {{"per_message_s", number_json(benchmark.per_message->value, 3)}};
+  if (const auto per_message = message_time(benchmark)) json["host"] = {{"per_message_s", number_json(per_message->value, 3)}};
   Json fits = Json::array();
   for (const Benchmark& one : benchmarks) {
     for (const auto& [operation, times] : one.operations)
@@ -186,6 +193,44 @@ void print_times(const MeasuredOperation& times, const CostLine& line, std::FILE
   if (!times.two_at_once.empty()) display(stream, "two at once: until both have ended, as they are simulated on two channels\n");
 }
 
+/// What pushes and pulls tell of a schedule over servers.
+void print_servers(const Benchmark& benchmark, std::FILE* stream) {
+  const MeasuredServers& measured = *benchmark.servers;
+  std::vector<Cells> table = {{"bytes", "push", "pull", "both", "overlap"}};
+  for (std::size_t i = 0; i < measured.push.size(); ++i) {
+    table.push_back({fmt::format("{:.0f}", measured.push[i].bytes.value), measured.push[i].time, measured.pull[i].time,
+                     measured.both[i].time, fmt::format("{:.0f}%", 100.0 * overlap_of(measured, i))});
+  }
+  display(stream, "\nservers: {}, clients: {}\n{}overlap: how much of the shorter one of push and pull passes beside the other one\n",
+          measured.servers, measured.clients, format_table(table));
+  const ServerTimes times = conclude(measured);
+  if (!times.is_long_enough) {
+    return display(stream,
+                   "the largest messages take less than twice as long as the smallest ones, which tells nothing of servers: measure larger "
+                   "ones\n");
+  }
+  constexpr double little = 0.25;
+  const bool is_between = times.overlap > little && times.overlap < 1.0 - little;
+  display(stream, "pushes and pulls {}: \"duplex\": {} of a schedule over servers{}\n",
+          is_between     ? "pass beside each other in part"
+          : times.duplex ? "pass beside each other"
+                         : "take turns",
+          times.duplex, is_between ? " is the nearer one; the truth lies between" : "");
+  display(stream, "a {}'s link moved {:.4g} Gb/s in pulls\n", measured.clients < measured.servers ? "client" : "server",
+          8e-9 * times.link.value);
+  display(stream, "adding up takes a server {:.3g} s/B more than sending: \"server_s_per_B\"\n", times.work.value);
+  if (times.per_message > Seconds(0)) {
+    display(stream, "a message takes a server {}: the file's \"per_message_s\"\n", format_seconds(times.per_message));
+  } else {
+    display(stream, "a server's time for a message cannot be told from the latency{}\n",
+            benchmark.per_message ? "; the file's \"per_message_s\" is that of a processor alone" : "");
+  }
+  display(stream,
+          "for a run: --set /schedule/duplex={} --set /schedule/server_s_per_B={:.3g}\n"
+          "not seen: copies to and from GPUs, what other programs' servers do, acknowledgements and requests, servers on clients' nodes\n",
+          times.duplex, times.work.value);
+}
+
 void print_report(const Benchmark& benchmark, const LinkCost& link, std::FILE* stream) {
   display(stream, "{}: {} over {} ranks on {} nodes\n", benchmark.file, benchmark.program, benchmark.ranks, benchmark.nodes);
   for (const auto& [operation, times] : benchmark.operations) {
@@ -200,6 +245,7 @@ void print_report(const Benchmark& benchmark, const LinkCost& link, std::FILE* s
             format_seconds(benchmark.link->latency), 8e-9 * benchmark.link->bandwidth.value);
   }
   if (benchmark.add) display(stream, "adding takes {:.3g} s/B: \"server_s_per_B\" of a schedule with servers\n", benchmark.add->value);
+  if (benchmark.servers) print_servers(benchmark, stream);
 }
 
 std::string regions_text(const MeasuredPlaces& places, const FitOptions& options) {

@@ -30,8 +30,21 @@ class Probe(ProgramCase):
         outputs = [process.communicate(timeout=900) for process in running]
         return [subprocess.CompletedProcess(process.args, process.returncode, *output) for process, output in zip(running, outputs)]
 
-    def check_file(self, ranks, library):
+    def check_servers(self, probe, count):
+        """Half of the sizes that go to one server go to each of two."""
+        self.assertEqual((list(probe["servers"]), probe["servers"]["count"]), (["count", "push", "pull", "both"], count))
+        others = max(count, probe["ranks"] - count)
+        for timed in (probe["servers"][way] for way in ("push", "pull", "both")):
+            self.assertEqual([size["bytes"] for size in timed], [size for size in (1024 * 2**power for power in range(11)) if others * size // count <= 2**20])
+            self.assertTrue(all(0 < size["quartiles_s"][0] <= size["quartiles_s"][1] <= size["quartiles_s"][2] for size in timed))
+            self.assertTrue(all(size["repetitions"] >= 3 for size in timed))
+
+    def check_file(self, ranks, library, servers=0):
         probe = json.loads((self.folder / "new/net.json").read_text())
+        if servers:
+            self.check_servers(probe, servers)
+            self.assertIn(f"--servers {servers}", probe["provenance"]["command"])
+            del probe["servers"]
         self.assertEqual(list(probe), ["format", "provenance", "library", "ranks", "nodes", "hosts", "timing", "host_s_per_message", "add_s_per_B", "all_reduce",
                                        "queued", "two_at_once", "all_gather", "pairs"])
         self.assertEqual((probe["format"], probe["ranks"], probe["nodes"], probe["provenance"]["kind"]), ("network-probe/1", ranks, 1, "measured"))
@@ -49,13 +62,14 @@ class Probe(ProgramCase):
     @unittest.skipUnless(HAS_GLOO, "built without gloo")
     def test_gloo_by_a_port_and_by_a_folder(self):
         (self.folder / "meeting").mkdir()
-        for meeting in (f"tcp://127.0.0.1:{free_port()}", "meeting"):
+        for meeting, servers in ((f"tcp://127.0.0.1:{free_port()}", 0), ("meeting", 1)):
             with self.subTest(meeting):
                 shutil.rmtree(self.folder / "new", ignore_errors=True)
-                for rank, done in enumerate(self.ranks(3, meeting)):
+                for rank, done in enumerate(self.ranks(3, meeting, *(["--servers", "1"] if servers else []))):
                     self.assertEqual(done.returncode, 0, done.stderr)
                     self.assertEqual(bool(done.stdout), rank == 0)
-                self.check_file(3, "gloo")
+                    self.assertEqual("1 of 3 ranks serve\n" in done.stdout, rank < servers)
+                self.check_file(3, "gloo", servers)
         self.check_fit()
         # Another run cannot meet where one has met before.
         for done in self.ranks(2, "meeting", "--quiet"):
@@ -77,8 +91,12 @@ class Probe(ProgramCase):
         done = self.program("mpirun", "--oversubscribe", "-n", 2, NETPROBE, *QUICK, "--quiet", "-o", "new/net.json", env=allowed)
         self.assertEqual((done.returncode, done.stdout), (0, ""), done.stderr)
         self.check_file(2, "MPI")
+        done = self.program("mpirun", "--oversubscribe", "-n", 3, NETPROBE, *QUICK, "--servers", 2, "--quiet", "-o", "new/net.json", env=allowed)
+        self.assertEqual((done.returncode, done.stdout), (0, ""), done.stderr)
+        self.check_file(3, "MPI", 2)
         # One that fails ends the others.
-        for words, code, message in ((["-n", 2, NETPROBE, *QUICK, "-o", "/proc/net.json"], 5, "/proc"), (["-n", 1, NETPROBE, *QUICK, "-o", "net.json"], 2, "one rank cannot communicate")):
+        for words, code, message in ((["-n", 2, NETPROBE, *QUICK, "-o", "/proc/net.json"], 5, "/proc"), (["-n", 1, NETPROBE, *QUICK, "-o", "net.json"], 2, "one rank cannot communicate"),
+                                     (["-n", 2, NETPROBE, *QUICK, "--servers", 2, "-o", "net.json"], 2, "--servers 2: of 2 ranks at least one must be a client; use at most 1")):
             done = self.program("mpirun", "--oversubscribe", *words, env=allowed)
             self.assertEqual(done.returncode, code, done.stderr)
             self.assertIn(message, done.stderr)
@@ -90,6 +108,8 @@ class Probe(ProgramCase):
                                (["--ranks", 2, *meet, "--largest", "2GiB"], "1MiB to 1GiB"), (["--ranks", 2, *meet, "--budget", 0], "--budget"),
                                (["--ranks", 2, *meet, "--smallest", "2MiB", "--largest", "1MiB"], "--smallest 2097152: expected a multiple of 4 B"),
                                (["--ranks", 2, *meet, "--smallest", 6], "--smallest 6: expected a multiple of 4 B"),
+                               (["--ranks", 2, *meet, "--servers", 2], "--servers 2: of 2 ranks at least one must be a client; use at most 1"),
+                               *((["--ranks", 2, *meet, "--servers", count], "--servers") for count in (0, -1, "1.5", "nan", "all")),
                                (["--backend", "nccl"], "--backend"), (["--backend", "mpi"], "mpirun"), (["--backend", "mpi", "--ranks", 2], "are for gloo")):
             with self.subTest(words=words):
                 self.check_refused(self.program(NETPROBE, *words, "-o", "net.json"), 2, message)

@@ -86,6 +86,8 @@ def parameters(rng, name, nodes, plain):
         result |= servers(rng, nodes, plain)
     if name in ("ps-sgd", "asgd", "dc-asgd", "ssd-sgd"):
         result["grouping"] = rng.choice(GROUPINGS)
+        if rng.random() < 0.3:
+            result["partition"] = rng.choice(["200kB", "1MB"])
     if name in (*ALL_REDUCES, *SHARDED) and rng.random() < 0.4:
         result["accumulate"] = rng.randint(1, 4)
     if name in ("downpour", "eamsgd", "sasgd", "local-sgd"):

@@ -16,7 +16,7 @@ WAYS = ["fp16", "sign", "terngrad", {"name": "qsgd", "bits": 3}, {"name": "top-k
 
 ALL_REDUCE = [{"name": "s-sgd"}, {"name": "wfbp"}, {"name": "sync-easgd"}, {"name": "mg-wfbp"}, {"name": "mg-wfbp-optimal"}, FUSION,
               {"name": "horovod", "cycle_s": 0.003}, {"name": "wfbp", "accumulate": 3}, {**FUSION, "accumulate": 2}]
-PS = [{"name": "ps-sgd"}, {"name": "ps-sgd", "grouping": FUSION, "servers": 1, "duplex": False}]
+PS = [{"name": "ps-sgd"}, {"name": "ps-sgd", "grouping": FUSION, "servers": 1, "duplex": False}, {"name": "ps-sgd", "partition": "600kB"}]
 SSD = [{"name": "ssd-sgd", "delay": 1}, {"name": "ssd-sgd", "delay": 2, "grouping": "sync-easgd"}, {"name": "ssd-sgd", "delay": 4, "warmup_iterations": 3},
        {"name": "ssd-sgd", "delay": 3, "grouping": FUSION, "warmup_iterations": 1}, {"name": "ssd-sgd", "delay": 2, "local_update": "sgd"},
        {"name": "ssd-sgd", "delay": 3, "local_update": "dc-asgd", "warmup_iterations": 1}]
@@ -115,7 +115,7 @@ class Definitions(Recorded):
 
     def test_one_client(self):
         """Of servers that wait for nobody."""
-        schedules = [{"name": "asgd"}, {"name": "asgd", "grouping": FUSION, "servers": 1}, {"name": "dc-asgd"}, {"name": "downpour", "interval": 1},
+        schedules = [{"name": "asgd"}, {"name": "asgd", "grouping": FUSION, "servers": 1}, {"name": "asgd", "partition": "700kB"}, {"name": "dc-asgd"}, {"name": "downpour", "interval": 1},
                      {"name": "downpour", "interval": 3}, {"name": "eamsgd", "interval": 1}, {"name": "eamsgd", "interval": 4}]
         for optimizer in OPTIMIZERS:
             with self.subTest(optimizer):
@@ -148,7 +148,9 @@ class Headers(Recorded):
         table = [({"name": "wfbp"}, [sum(sizes)]), ({"name": "wfbp", **top}, sizes), ({"name": "s-sgd", **top}, sizes), ({"name": "sync-easgd", **top}, [sum(sizes)]),
                  ({**FUSION, **top}, [2_100_000, 2_200_000, 700_000]), ({"name": "ps-sgd"}, [sum(sizes)]),
                  ({"name": "ps-sgd", "grouping": FUSION, **top}, [2_100_000, 2_200_000, 700_000]), ({"name": "asgd"}, sizes), ({"name": "dc-asgd"}, sizes),
-                 ({"name": "asgd", "grouping": FUSION}, [2_100_000, 2_200_000, 700_000]), ({"name": "dts", "delay": 1, "launch": "gradient", **top}, sizes),
+                 ({"name": "asgd", "grouping": FUSION}, [2_100_000, 2_200_000, 700_000]),
+                 ({"name": "asgd", "grouping": FUSION, "partition": "1MB"}, [1_000_000, 1_000_000, 100_000, 1_000_000, 1_000_000, 200_000, 700_000]),
+                 ({"name": "ps-sgd", "grouping": FUSION, "partition": "2MB", **top}, [2_000_000, 100_000, 2_000_000, 200_000, 700_000]), ({"name": "dts", "delay": 1, "launch": "gradient", **top}, sizes),
                  ({"name": "dts", "delay": 1, **top}, [sum(sizes)]), ({"name": "local-sgd", "interval": 2, **top}, [sum(sizes)]),
                  ({"name": "downpour", "interval": 2}, [sum(sizes)]), ({"name": "lasgd", "tau_max": 2}, [sum(sizes)])]
         headers = self.headers([schedule for schedule, _ in table])

@@ -1,12 +1,28 @@
 """Schedules over a parameter server: what all of their clients do, step by step."""
 
 import itertools
+import math
 
 import synchronous
 from compute import TIE, Slowdown, chunks, ranks
-from oracle import profile
+from oracle import profile, quantity
 from server_traffic import Traffic
 from window import Run, Step, covered_by, iterations, staying, window
+
+
+def parts(sliced, messages, partition):
+    """Of groups: the gradients that each part has something of, counted in the order of readiness; (seconds after the start of backward,
+    bytes) of each."""
+    carried, result, before = [], [], 0
+    for group, (position, size) in zip(sliced, messages):
+        ends = list(itertools.accumulate(bytes_ for _, bytes_ in group))
+        part = min(partition, size)
+        for number in range(math.ceil(size / part)):
+            low, high = number * part, min(size, (number + 1) * part)
+            carried.append([before + index for index, (start, end) in enumerate(zip([0, *ends], ends)) if start < high and low < end])
+            result.append((position, high - low))
+        before += len(group)
+    return carried, result
 
 
 class Job(Traffic):
@@ -21,17 +37,17 @@ class Job(Traffic):
         self.clients = ranks(point, self.gpus)
         self.forward, self.backward, self.update, _ = profile(point["trace"], point.get("granularity", "tensor"))
         self.slowdown = Slowdown(point).factor  # messages bring about all of it
-        self.sliced, self.messages = self.grouped() if self.by_gradient else ([], [])
+        self.carried, self.messages = self.grouped() if self.by_gradient else ([], [])
         self.layers = chunks(point, [position for position, _ in self.messages])
         self.starts, self.steps, self.blocked, self.exposed = ([[] for _ in range(self.n)] for _ in range(4))
 
     def grouped(self):
-        """The gradients of each message; (seconds after the start of backward, bytes) of each."""
+        """The gradients of each message, by their numbers; (seconds after the start of backward, bytes) of each."""
         grouping = self.schedule.get("grouping", "wfbp")
         grouping = {"name": grouping} if isinstance(grouping, str) else grouping
         line = self.cost()
         sliced = synchronous.slices(self.point, lambda size: line, grouping)
-        return sliced, synchronous.posted(self.point, sliced, grouping)
+        return parts(sliced, synchronous.posted(self.point, sliced, grouping), quantity(self.schedule.get("partition", math.inf)))
 
     def run(self, cycle=1, before=0):
         warmup, measured = iterations(self.point, cycle)

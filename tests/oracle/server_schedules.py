@@ -136,8 +136,7 @@ class SsdSgd(Synchronous):
         self.local_update = seconds[self.last]
         spreading = {layer: self.within(size, reduces=False) for layer, size in sizes.items()} if self.gpus > 1 else None
         self.updates = [Updates(worker, seconds, spreading) for worker in self.clients]
-        groups = [group for group, sliced in enumerate(self.sliced) for _ in sliced]  # by gradient
-        self.groups = {layer: {group for group, one in zip(groups, named) if one == layer} for layer in sizes}
+        self.groups = {layer: {message for message, carried in enumerate(self.carried) if any(named[one] == layer for one in carried)} for layer in sizes}
         ready = {layer: date for layer, (date, _) in zip(named, gradients)} | {self.last: max(self.backward, gradients[-1][0])}
         self.ready = list(ready.items())
         self.last_mark = len(self.messages) + list(ready).index(self.last)

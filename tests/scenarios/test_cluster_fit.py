@@ -5,6 +5,7 @@ import gzip
 import json
 import os
 import pprint
+import re
 import shutil
 import subprocess
 import time
@@ -65,6 +66,18 @@ def probe(ranks=4, nodes=None, time=ring, sizes=SIZES[3:], **changes):
     return {"format": "network-probe/1", "provenance": {"kind": "measured"}, "library": "gloo 0.5.0 over TCP", "ranks": ranks, "nodes": nodes or ranks,
             "hosts": [f"node{rank * (nodes or ranks) // ranks}" for rank in range(ranks)], "timing": {}, "host_s_per_message": 1e-5, "add_s_per_B": 1e-10, "all_reduce": timed, "queued": timed, "two_at_once": timed,
             "all_gather": timed, "pairs": pairs, **changes}
+
+
+def served(servers, clients, share=1.0, work=2e-10, message=1e-5, sizes=SIZES[3:10], **changes):
+    """What netprobe --servers writes where ranks are as far from each other as in probe(): a latency, so many messages and bytes for each server.
+    `share`: of the shorter one of push and pull, what passes beside the other one."""
+    ranks = servers + clients
+    latency, load = 2e-5 + 1e-6 * (ranks - 1), clients / servers  # the median of the pairs
+    once = {size: latency + clients * message + max(1, load) * size / 10e9 for size in sizes}
+    times = {"push": {size: once[size] + load * size * work for size in sizes}, "pull": once}
+    times["both"] = {size: times["push"][size] + (1 - share) * once[size] for size in sizes}
+    timed = {way: [{"bytes": size, "quartiles_s": [0.9 * seconds, seconds, 1.2 * seconds], "repetitions": 5} for size, seconds in row.items()] for way, row in times.items()}
+    return {"count": servers, **timed, **changes}
 
 
 def event(elements, microseconds, ranks=8, dtype="Float", name="allreduce"):
@@ -174,6 +187,45 @@ class ClusterFit(Case):
         self.fit(json.dumps(probe(queued=flat, two_at_once=flat, library="Open MPI v4.1.4")))  # no larger one takes longer; a processor that polls
         self.assertFalse({"queued", "two_at_once"} & self.cluster()["fit"][0].keys())
         self.assertNotIn("host", self.cluster())
+
+    def test_what_servers_take(self):
+        """Files by the page's model: what is found, and what a message takes when it is simulated with that."""
+        for servers, clients, share, said in ((1, 3, 1.0, "pass beside each other: \"duplex\": true"), (2, 4, 0.0, "take turns: \"duplex\": false"),
+                                              (3, 2, 0.4, "pass beside each other in part: \"duplex\": false"), (1, 1, 0.6, "pass beside each other in part: \"duplex\": true")):
+            done = self.fit(json.dumps(probe(servers + clients, servers=served(servers, clients, share))))
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertIn(f"servers: {servers}, clients: {clients}\n", done.stdout)
+            self.assertIn(f"pushes and pulls {said}", done.stdout)
+            words = re.search(r"for a run: --set /schedule/duplex=(\w+) --set /schedule/server_s_per_B=(\S+)\n", done.stdout)
+            self.assertEqual(words[1], "true" if share > 0.5 else "false")
+            self.assertAlmostEqual(float(words[2]) / 2e-10, 1, delta=0.01)
+            cluster = self.cluster()
+            self.assertAlmostEqual(cluster["host"]["per_message_s"] / 1e-5, 1, delta=0.01)
+            if clients < servers:
+                continue
+            cluster |= {"nodes": clients, "link": {"bandwidth": 10e9, "latency": 2e-5 + 1e-6 * (servers + clients - 1)}}
+            del cluster["fit"]
+            schedule = {"name": "ps-sgd", "grouping": "sync-easgd", "servers": servers, "server_s_per_B": float(words[2]), "duplex": share > 0.5}
+            self.assertEqual(self.run_scenario(scenario(cluster=cluster, schedule=schedule)).returncode, 0)
+            [push], [pull] = (served(servers, clients, sizes=[6000000])[way] for way in ("push", "pull"))
+            self.assertAlmostEqual(float(self.rows()[0]["exposed_communication_s"]) / (push["quartiles_s"][1] + pull["quartiles_s"][1]), 1, delta=0.01)
+
+    def test_servers_that_tell_little(self):
+        """No time for a message beside the latency; no bytes that take time; pushes that are faster than pulls."""
+        done = self.fit(json.dumps(probe(servers=served(1, 3, message=0.0))))
+        self.assertEqual((done.returncode, self.cluster()["host"]), (0, {"per_message_s": 1e-5}))
+        self.assertIn("a server's time for a message cannot be told from the latency; the file's \"per_message_s\" is that of a processor alone", done.stdout)
+        done = self.fit(json.dumps(probe(servers=served(1, 3, message=0.0), library="Open MPI v4.1.4")))
+        self.assertEqual((done.returncode, "host" in self.cluster()), (0, False))
+        done = self.fit(json.dumps(probe(servers=served(1, 3, sizes=[8, 16]))))
+        self.assertEqual((done.returncode, self.cluster()["host"]), (0, {"per_message_s": 1e-5}))
+        self.assertIn("which tells nothing of servers: measure larger ones", done.stdout)
+        self.assertNotIn("for a run", done.stdout)
+        swapped = served(1, 3)
+        done = self.fit(json.dumps(probe(servers={**swapped, "push": swapped["pull"], "pull": swapped["push"]})))
+        self.assertIn("--set /schedule/server_s_per_B=0\n", done.stdout)
+        self.assertEqual(self.fit(json.dumps(probe())).returncode, 0)
+        self.assertNotIn("servers:", self.fit(json.dumps(probe())).stdout)
 
     def test_several_numbers_of_ranks(self):
         """16 ranks between 8 and 64: at a third of the way, by logarithms; the larger one's files are given first."""
@@ -416,6 +468,17 @@ class ClusterFit(Case):
             ({**run, "config": {"devices": run["config"]["devices"][:7]}}, (), "/config/devices: node-0 has 2 ranks, but node-3 has 1; measure the same number on every host"),
             ({**net, "format": "network-probe/2"}, (), "/format"),
             (without(net, "library"), (), "library"),
+            *(({**net, "servers": served(1, 3, **{"count": 1, **changes})}, (), message) for changes, message in (
+                ({"count": 0}, "/servers/count: expected an integer >= 1, got 0"), ({"count": 4}, "/servers/count: expected an integer <= 3, got 4"),
+                ({"count": 1.5}, "/servers/count"), ({"push": []}, "/servers/push"), ({"push": "x"}, "/servers/push"), ({"strange": 1}, "/servers/strange"),
+                ({"both": served(1, 3)["both"][:-1]}, '/servers/both: has other sizes than "push"; measure the same ones'),
+                ({"pull": served(1, 3)["pull"][1:]}, '/servers/pull: has other sizes than "push"; measure the same ones'),
+                ({"push": served(1, 3)["push"][::-1]}, "/servers/push/1/bytes: expected more bytes than in the element before"),
+                ({"push": [{**served(1, 3)["push"][0], "quartiles_s": [1, -1, 1]}]}, "/servers/push/0/quartiles_s/1"),
+                ({"push": [{**served(1, 3)["push"][0], "quartiles_s": [1, None, 1]}]}, "/servers/push/0/quartiles_s/1"))),
+            ({**net, "servers": served(1, 3, sizes=[1024])}, (), "/servers/push: 1 size was measured; measure at least two"),
+            ({**net, "servers": without(served(1, 3), "both")}, (), '/servers: the required key "both" is missing'),
+            ({**net, "servers": 2}, (), "/servers"),
             ({**net, "strange": 1}, (), "/strange"),
             ({**net, "nodes": 3}, (), "/hosts: 4 hosts with 4 different names, but 4 ranks on 3 nodes; expected a host per rank and a name per node"),
             ({**net, "hosts": ["a", "b", "c"]}, (), "/hosts: 3 hosts with 3 different names, but 4 ranks on 4 nodes; expected a host per rank and a name per node"),

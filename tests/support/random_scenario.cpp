@@ -77,7 +77,7 @@ void leave_out_what_does_not_suit(Json& schedule) {
   if (name == "bytescheduler" && schedule.value("over", "all-reduce") == "all-reduce")
     leave_out({"servers", "colocated", "server_s_per_B"});
   if (name == "bytescheduler" && schedule.value("rule", "positive") == "fits") leave_out({"credit"});
-  if (name == "bytescheduler" || name == "p3") schedule["partition"] = whole(1'000'000, 10'000'000);
+  if (name == "bytescheduler" || name == "p3" || schedule.contains("partition")) schedule["partition"] = whole(1'000'000, 10'000'000);
   if (schedule.value("backup", 0) > 0) leave_out({"duplex", "pulls"});
   if (name == "dear" && schedule.contains("compression")) schedule["compression"] = chance(0.5) ? "fp16" : "random-k";
   if (name != "zero") return;

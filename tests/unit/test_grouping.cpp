@@ -1,8 +1,10 @@
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <limits>
 
 #include "schedule/grouping.hpp"
+#include "schedule/posts.hpp"
 #include "support/random_point.hpp"
 
 using namespace syncopate;
@@ -239,6 +241,41 @@ TEST_SUITE("Do the invariants of the groupings hold on random traces?") {
         }
         CHECK(next == profile.gradients.size());
       }
+    }
+  }
+
+  TEST_CASE("parts have all bytes of a group, tensor by tensor") {
+    std::mt19937 random(1);
+    for (int run = 0; run < 2000; ++run) {
+      Payload payload = {"group", {}, Bytes(0)};
+      for (std::size_t i = 0; i <= random() % 4; ++i) {
+        payload.slices.push_back({static_cast<int>(i), Bytes(static_cast<double>(1 + random() % 100))});
+        payload.bytes += payload.slices.back().bytes;
+      }
+      const auto whole = std::make_shared<Payload>(payload);
+      const Bytes size(static_cast<double>(1 + random() % 120));
+      const std::vector<SharedPayload> parts = cut(whole, size);
+      REQUIRE(static_cast<double>(parts.size()) == count_parts(payload.bytes, size));
+      if (payload.bytes <= size) {
+        CHECK(parts == std::vector<SharedPayload>{whole});
+        continue;
+      }
+      std::vector<Slice> joined;
+      for (std::size_t number = 0; number < parts.size(); ++number) {
+        const Payload& part = *parts[number];
+        CHECK(part.label == fmt::format("group[{}]", number));
+        CHECK(part.bytes == uncompressed(part));
+        CHECK((number + 1 < parts.size() ? part.bytes == size : part.bytes <= size));
+        for (const Slice& slice : part.slices) {
+          REQUIRE(slice.bytes > Bytes(0));
+          if (joined.empty() || joined.back().tensor != slice.tensor) {
+            joined.push_back(slice);
+          } else {
+            joined.back().bytes += slice.bytes;
+          }
+        }
+      }
+      CHECK(joined == payload.slices);
     }
   }
 }
