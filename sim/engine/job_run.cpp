@@ -119,6 +119,7 @@ JobRun::JobRun(const Job& job, Network& network, Flows* flows, bool alone, Windo
           [this](int rank, const PeerLinks::Model& brought) { return answer_with(rank, brought); }, recorder_, clock) {
   if (job.records_causes && !job.shown_workers.empty() && !job.sends_more && !has_partial_stream(job) && !has_following_stream(job))
     recorder_.keep_ties(most_ties);
+  recorder_.show(job.shown_time);
   if (job.collective_messages) recorder_.keep_collective_messages(*job.collective_messages);
   const bool only_stream = job.streams.size() == 1 && job.streams.front().groups.size() == 1;
   const int count = job.simulated();

@@ -84,6 +84,7 @@ struct Job {
   bool keeps_messages = false;      ///< in the timeline: those between two workers, or with servers
   std::optional<MessageLog> collective_messages{};  ///< keeps, in the timeline, messages of collectives that move one by one
   std::vector<int> shown_workers;                   ///< simulated ones, for which per-layer spans are kept
+  std::shared_ptr<ShownTime> shown_time{};          ///< of one simulation: when something of it is shown; null: always
   std::shared_ptr<Dataflow> dataflow{};  ///< records what is computed from what; needs every worker simulated, and none that runs ahead
   std::function<void(int iteration)> on_iteration{};  ///< called when the first worker begins it
 

@@ -45,6 +45,30 @@ StepSums sum_steps(const JobTimeline& timeline) {
   return sums;
 }
 
+/// The steps of a worker that lie in the window, at least in part.
+class StepsInWindow {
+ public:
+  StepsInWindow(const std::vector<Step>& steps, const Window& window) : steps_(steps), window_(window) {}
+
+  /// Calls `visitor(part, step, share)` for the part of a stretch of time in each step, and the share of that step in the window. Stretches
+  /// come in the order of time.
+  template <class Visitor>
+  void visit(const Interval& time, const Visitor& visitor) {
+    while (first_ < steps_.size() && steps_[first_].end <= time.start) ++first_;
+    for (std::size_t i = first_; i < steps_.size() && steps_[i].start < time.end; ++i) {
+      const Step& step = steps_[i];
+      const double share = window_.share({step.start, step.end});
+      const Interval part = {std::max(time.start, step.start), std::min(time.end, step.end)};
+      if (share > 0.0 && part.end > part.start) visitor(part, step, share);
+    }
+  }
+
+ private:
+  const std::vector<Step>& steps_;
+  const Window& window_;
+  std::size_t first_ = 0;  ///< the first step that may reach into what comes next
+};
+
 /// When bytes moved or a server worked.
 class Movements {
  public:
@@ -113,6 +137,7 @@ Metrics measure(const JobTimeline& timeline, std::int64_t batch) {
   Seconds wasted;
   for (std::size_t worker = 0; worker < timeline.spans.size(); ++worker) {
     const std::vector<Span>& spans = timeline.spans[worker];
+    StepsInWindow steps(timeline.steps[worker], window);
     for (std::size_t i = 0; i < spans.size(); ++i) {
       Span span = spans[i];
       // The spans of a shown worker are summed as if it were not shown: another order would change the last digits.
@@ -122,19 +147,19 @@ Metrics measure(const JobTimeline& timeline, std::int64_t batch) {
           break;
         span.end = next.end;
       }
-      const Seconds from = std::max(span.start, window.open);
-      const Seconds to = std::min(span.end, window.close);
-      if (to <= from) continue;
-      if (is_compute(span.phase)) {
-        computing += to - from;
-        wasted += (1.0 - timeline.steps[worker][at(span.step)].entered) * (to - from);
-        continue;
-      }
-      const Seconds moved = span.phase == Phase::blocked         ? movements.moving.covered(from, to)
-                            : span.phase == Phase::communicating ? to - from
-                                                                 : Seconds(0);
-      exposed += moved;
-      waiting += to - from - moved;
+      steps.visit({span.start, span.end}, [&](const Interval& part, const Step& step, double share) {
+        const Seconds length = share * (part.end - part.start);
+        if (is_compute(span.phase)) {
+          computing += length;
+          wasted += (1.0 - step.entered) * length;
+          return;
+        }
+        const Seconds moved = span.phase == Phase::blocked         ? share * movements.moving.covered(part.start, part.end)
+                              : span.phase == Phase::communicating ? length
+                                                                   : Seconds(0);
+        exposed += moved;
+        waiting += length - moved;
+      });
     }
   }
 

@@ -30,8 +30,8 @@ struct Metrics {
   double wasted_share = 0.0;  ///< share of the compute whose gradients came too late
 };
 
-/// Derives the metrics from what happened. `batch`: samples per worker and step. Steps that the window's edges cut count
-/// pro rata. wait + compute + exposed_communication = iteration.
+/// Derives the metrics from what happened. `batch`: samples per worker and step. Of a step that an edge of the window cuts, everything
+/// counts pro rata: itself, its posts, its compute and its waits. wait + compute + exposed_communication = iteration.
 Metrics measure(const JobTimeline& timeline, std::int64_t batch);
 
 /// A window of so many cycles of the schedule is cut into equal slices of whole cycles: up to 59 cycles a slice each, else 30 to 59 slices.

@@ -317,6 +317,12 @@ void add_links(const std::vector<LinkUse>& links, int process, const Interval& s
 
 }  // namespace
 
+void TimelineView::shorten(const Scenario& scenario) {
+  constexpr int usually = 3;
+  iterations = {0, std::min(scenario.measured, std::max(usually, scenario.schedule.pace.cycle)) - 1};
+  is_shortened = true;
+}
+
 std::vector<int> TimelineView::workers(int simulated, int gpus) const {
   constexpr int most_unasked = 8;
   std::vector<int> shown;
@@ -372,6 +378,11 @@ std::string timeline_json(const JobTimeline& timeline, const StepProfile& profil
                 {"nodes", scenario.cluster.nodes},
                 {"window_open_s", timeline.window.open.value},
                 {"window_close_s", timeline.window.close.value}};
+  if (view.is_shortened) {
+    const int shown = view.iterations->last + 1;
+    about["left_out"] = fmt::format("Only the first {} here; --iterations all keeps the whole run.",
+                                    shown == 1 ? "measured iteration is" : fmt::format("{} measured iterations are", shown));
+  }
   if (!network.missing_messages.empty()) about["messages"] = network.missing_messages;
   return fmt::format(R"({{"displayTimeUnit":"ms","otherData":{},"traceEvents":[{}]{}}})",
                      about.dump(-1, ' ', false, Json::error_handler_t::replace), events.text(),

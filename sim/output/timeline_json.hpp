@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "scenario/scenario.hpp"
-#include "timeline/message_log.hpp"
+#include "timeline/shown_time.hpp"
 #include "timeline/timeline.hpp"
 #include "trace/step_profile.hpp"
 
@@ -13,14 +13,21 @@ namespace syncopate {
 
 /// What of a run a timeline shows, and how its file is written.
 struct TimelineView {
-  using Iterations = MessageLog::Iterations;
+  using Iterations = ShownTime::Iterations;
   /// Simulated workers of a run that is shown with its critical path, and what messages with servers and peers do to links: for the memory
   /// that this takes.
   static constexpr int most_in_full = 64;
 
   std::vector<int> ranks{};                ///< GPUs, ascending; empty: the first 8 simulated workers
   std::optional<Iterations> iterations{};  ///< else the whole run, warm-up included
+  bool is_whole = false;                   ///< the whole run is asked for
+  bool is_shortened = false;               ///< nobody has asked for these iterations
   bool compressed = false;                 ///< as gzip
+
+  /// Whether nobody says what of the run is shown.
+  bool is_open() const { return !iterations && !is_whole; }
+  /// Shows the first three measured iterations, or a whole cycle of the schedule where that is more.
+  void shorten(const Scenario& scenario);
 
   /// The simulated workers that are shown, ascending: of so many, each of which stands for so many GPUs.
   std::vector<int> workers(int simulated, int gpus) const;

@@ -16,7 +16,12 @@ std::string microseconds(std::int64_t ns) { return fmt::format("{}.{:03}", ns / 
 /// Perfetto gives process 0 a meaning of its own.
 int process(int worker) { return worker + 1; }
 
-std::string quoted(const std::string& text) { return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace); }
+/// As JSON. Nearly all names are plain, and need no document.
+std::string quoted(const std::string& text) {
+  const auto is_plain = [](char one) { return one >= ' ' && one <= '~' && one != '"' && one != '\\'; };
+  if (std::all_of(text.begin(), text.end(), is_plain)) return '"' + text + '"';
+  return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
+}
 
 }  // namespace
 

@@ -132,8 +132,12 @@ Bytes timeline_of(const Scenario& scenario, const RunPlan& plan, const TimelineV
   const double messages = gradients * (scenario.schedule.traffic.servers ? 2.0 : 1.0);
   constexpr double phases = 6.0;
   const double changes = changes_of_link_use(scenario, simulated, messages);
+  constexpr double links = 10.0;
+  constexpr double most_of_link = 20'000.0;
+  const TimelineMessages kept = messages_of(scenario, plan, view);
+  const double changes_of_messages = links * std::min(most_of_link, 2.0 * kept.kept / simulated);
   const Bytes bytes = steps * (workers * ((2.0 * layers + messages + phases) * of_slice + gradients * of_arrow) + changes * of_change) +
-                      messages_of(scenario, plan, view).shown * of_message;
+                      kept.shown * of_message + changes_of_messages * of_change;
   return view.compressed ? compressed * bytes : bytes;
 }
 
@@ -265,7 +269,7 @@ Cost CostEstimate::with_longest_window(Cost most) {
 }
 
 Bytes CostEstimate::timeline(const TimelineView& view) {
-  const bool is_whole = scenario_.measures_until() && !scenario_.chooses_window;
+  const bool is_whole = scenario_.measures_until() && (!scenario_.chooses_window || view.is_whole);
   const RunPlan its_plan = plan(is_whole ? most_measured() : scenario_.measured);
   return timeline_of(fixed_, its_plan, view);
 }

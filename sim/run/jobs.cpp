@@ -87,6 +87,14 @@ Job job_of(Part& part, const SharingJob& sharing) {
   return job;
 }
 
+/// Keeps what another job moves while the first one is shown, for how links are used.
+void keep_messages_beside(const Job& first, Job& other) {
+  if (first.shown_workers.empty()) return;
+  other.keeps_messages = other.sends_more && other.simulated() <= TimelineView::most_in_full;
+  other.shown_time = first.shown_time;
+  if (!other.lockstep) other.collective_messages.emplace(std::vector<int>(), first.shown_time);
+}
+
 /// The busiest links of those that several jobs use.
 Json shared_links(const Timeline& runs, std::vector<Part>& parts, const Jobs& jobs) {
   struct Use {
@@ -136,14 +144,19 @@ PointResult simulate_jobs(const Point& point, const PointOptions& options) {
   std::vector<Job> alone;
   for (std::size_t i = 0; i < parts.size(); ++i) {
     for (std::vector<Job>* list : {&jobs, &alone}) list->push_back(job_of(parts[i], sharing.list[i]));
+    if (i > 0) keep_messages_beside(jobs.front(), jobs.back());
     headway.watch(jobs.back(), i);
     headway.watch(alone.back(), parts.size() + i);
     alone.back().shown_workers.clear();
     alone.back().records_causes = alone.back().keeps_messages = false;
     alone.back().collective_messages.reset();
+    alone.back().shown_time.reset();
   }
   const Timeline runs = simulate(jobs, parts.front().setup->network());
-  PointResult result = measure_point(point, *parts.front().setup, jobs.front(), runs.front(), parts.front().plan);
+  std::vector<JobInRun> others;
+  for (std::size_t i = 1; i < parts.size(); ++i)
+    others.push_back({runs[i], *parts[i].setup, !jobs[i].sends_more || jobs[i].keeps_messages});
+  PointResult result = measure_point(point, *parts.front().setup, jobs.front(), runs.front(), parts.front().plan, others);
   result.workers_simulated = 0;
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const std::int64_t batch = parts[i].scenario.trace->batch;

@@ -21,11 +21,13 @@ namespace {
 class RateOverTime {
  public:
   void add(const Interval& moving, Bytes bytes) {
-    if (bytes == Bytes(0) || moving.end <= moving.start) return;
+    if (bytes == Bytes(0) || moving.end <= moving.start || changes_too_often()) return;
     const Rate rate(bytes.value / (moving.end - moving.start).value);
     edges_.push_back({moving.start, rate, 1});
     edges_.push_back({moving.end, Rate(-rate.value), -1});
   }
+
+  bool changes_too_often() const { return edges_.size() >= most_edges; }
 
   std::vector<LinkUse::Change> relative_to(Rate bandwidth) {
     std::sort(edges_.begin(), edges_.end(), [](const Edge& a, const Edge& b) { return a.at < b.at; });
@@ -39,12 +41,13 @@ class RateOverTime {
         moving += edge->more;
       }
       if (moving == 0) rate = 0.0;  // but for rounding errors
-      changes.push_back({at, rate / bandwidth.value});
+      changes.push_back({at, std::max(0.0, rate) / bandwidth.value});
     }
     return changes;
   }
 
  private:
+  static constexpr std::size_t most_edges = 40'000;
   struct Edge {
     Seconds at;
     Rate change;
@@ -52,6 +55,31 @@ class RateOverTime {
   };
   std::vector<Edge> edges_;
 };
+
+/// The same where a link carries no more than it can: the rest moves later.
+std::vector<LinkUse::Change> limited(const std::vector<LinkUse::Change>& changes) {
+  constexpr double full = 1.0 + 1e-9;
+  std::vector<LinkUse::Change> found;
+  Seconds behind;  // how long the link would take for what it has not moved yet
+  for (std::size_t i = 0; i < changes.size(); ++i) {
+    const auto& [at, wanted] = changes[i];
+    const bool is_full = behind > Seconds(0) || wanted > full;
+    found.push_back({at, is_full ? 1.0 : wanted});
+    if (!is_full) continue;
+    const bool is_last = i + 1 == changes.size();
+    if (!is_last) {
+      const Seconds left = behind + (wanted - 1.0) * (changes[i + 1].at - at);
+      if (left > Seconds(0) || wanted >= 1.0) {
+        behind = left;
+        continue;
+      }
+    }
+    const Seconds caught_up = at + behind / (1.0 - wanted);
+    if (is_last || caught_up < changes[i + 1].at) found.push_back({caught_up, wanted});
+    behind = Seconds(0);
+  }
+  return found;
+}
 
 /// Of some links, what crosses each of them, spread over time. Time outside `shown` is left out.
 class BytesOverTime {
@@ -71,12 +99,29 @@ class BytesOverTime {
       if (moving.end <= edge(bin + 1)) return;
     }
   }
+  /// A link carries no more than that: the rest moves later.
+  void limit(std::size_t link, Rate bandwidth) {
+    Bytes behind;
+    for (Bytes& crossing : bytes_[link]) {
+      const Bytes wanted = crossing + behind;
+      crossing = std::min(wanted, bandwidth * length_);
+      behind = wanted - crossing;
+    }
+  }
+  /// What crosses a link is known better: as it changes.
+  void replace(std::size_t link, const std::vector<LinkUse::Change>& changes, Rate bandwidth) {
+    bytes_[link].assign(bins_, Bytes(0));
+    for (std::size_t i = 0; i + 1 < changes.size(); ++i) {
+      const Interval time = {changes[i].at, changes[i + 1].at};
+      add(link, time, changes[i].utilisation * bandwidth * (time.end - time.start));
+    }
+  }
   /// Of a link: empty, where nothing crosses it.
   const std::vector<Bytes>& of(std::size_t link) const { return bytes_[link]; }
   Seconds length() const { return length_; }
+  Seconds edge(std::size_t bin) const { return shown_.start + static_cast<double>(bin) * length_; }
 
  private:
-  Seconds edge(std::size_t bin) const { return shown_.start + static_cast<double>(bin) * length_; }
   std::size_t bin_of(Seconds time) const {
     const auto bin = static_cast<std::size_t>((time - shown_.start) / length_);
     return bin > 0 && edge(bin) > time ? bin - 1 : bin;
@@ -88,6 +133,39 @@ class BytesOverTime {
   std::vector<std::vector<Bytes>> bytes_;  ///< by link and bin
 };
 
+/// Calls `visitor(link, moving, bytes)` for all that crosses links in a time.
+template <class Visitor>
+void visit_crossings(const JobInRun& job, const Interval& shown, const Visitor& visitor) {
+  const JobTimeline& timeline = job.timeline;
+  Network& network = job.setup.network();
+  const auto shows = [&](const Interval& moving) { return moving.end > shown.start && moving.start < shown.end; };
+  std::set<std::pair<int, int>> known;  // streams and numbers of collectives whose messages were kept
+  for (const CollectiveMessage& message : timeline.collective_messages) {
+    known.emplace(message.stream, message.number);
+    if (!shows({message.start, message.moved})) continue;
+    const std::vector<std::size_t>& links = network.path(message.from, message.to).links;
+    RateChange since = {message.start, 0.0};
+    for (std::int32_t change = 0; change <= message.changes; ++change) {
+      const RateChange until =
+          change < message.changes ? timeline.rate_changes[message.first_change + at(change)] : RateChange{message.moved, 1.0};
+      for (const std::size_t link : links) visitor(link, Interval{since.at, until.at}, (until.moved - since.moved) * message.bytes);
+      since = until;
+    }
+  }
+  visit_collectives(timeline, job.setup.planned(), [&](const MovingCollective& collective) {
+    if (!shows(collective.moving) || known.contains({collective.span.stream, collective.span.number})) return;
+    const std::vector<double>& shares = collective.planned.loads();
+    for (std::size_t link = 0; link < shares.size(); ++link) {
+      if (shares[link] > 0.0) visitor(link, collective.moving, shares[link] * collective.bytes());
+    }
+  });
+  CrossedLinks crossed(timeline, job.setup);
+  for (const MessageSpan& message : timeline.messages) {
+    if (!shows(message.moving)) continue;
+    for (const auto& [link, share] : crossed(message)) visitor(link, message.moving, share * message.bytes);
+  }
+}
+
 bool are_alike(const LinkUse& one, const LinkUse& other) {
   return std::equal(one.changes.begin(), one.changes.end(), other.changes.begin(), other.changes.end(),
                     [](const LinkUse::Change& a, const LinkUse::Change& b) {
@@ -97,80 +175,65 @@ bool are_alike(const LinkUse& one, const LinkUse& other) {
 
 }  // namespace
 
-std::vector<LinkUse> use_over_time(const std::vector<LinkLoad>& links, const JobTimeline& timeline, Setup& setup) {
-  std::vector<RateOverTime> rates(links.size());
-  std::map<std::size_t, std::size_t> places;
-  for (std::size_t i = 0; i < links.size(); ++i) places[links[i].link] = i;
-  visit_collectives(timeline, setup.planned(), [&](const MovingCollective& collective) {
-    const std::vector<double>& shares = collective.planned.loads();
-    for (std::size_t i = 0; i < links.size(); ++i) {
-      if (links[i].link < shares.size()) rates[i].add(collective.moving, shares[links[i].link] * collective.bytes());
-    }
-  });
-  CrossedLinks crossed(timeline, setup);
-  for (const MessageSpan& message : timeline.messages) {
-    for (const auto& [link, share] : crossed(message)) {
-      if (const auto place = places.find(link); place != places.end()) rates[place->second].add(message.moving, share * message.bytes);
-    }
+LinksInUse links_in_use(const std::vector<LinkLoad>& busiest, const std::vector<JobInRun>& jobs, const Interval& shown, bool is_limited) {
+  constexpr std::size_t most_numbers = 100'000;
+  constexpr std::size_t fewest_bins = 20;
+  constexpr std::size_t most_bins = 2'000;
+  for (const JobInRun& job : jobs) {  // so that all links are known
+    (void)bytes_over_links(job.timeline, job.setup);
+    visit_crossings(job, shown, [](std::size_t, const Interval&, Bytes) {});
   }
-  std::vector<LinkUse> uses;
-  for (std::size_t i = 0; i < links.size(); ++i) {
-    LinkUse use = {links[i].name, links[i].bandwidth, rates[i].relative_to(links[i].bandwidth)};
-    const auto same = std::find_if(uses.begin(), uses.end(), [&](const LinkUse& one) { return are_alike(one, use); });
-    if (same == uses.end()) {
-      uses.push_back(std::move(use));
+  const Network& network = jobs.front().setup.network();
+  const std::size_t links = network.count_links();
+  const std::size_t bins = std::clamp(most_numbers / std::max<std::size_t>(1, links), fewest_bins, most_bins);
+  BytesOverTime bytes(shown, links, bins);
+  std::vector<RateOverTime> rates(busiest.size());
+  std::vector<RateOverTime*> rate_of(links);
+  for (std::size_t i = 0; i < busiest.size(); ++i) rate_of[busiest[i].link] = &rates[i];
+  for (const JobInRun& job : jobs) {
+    visit_crossings(job, shown, [&](std::size_t link, const Interval& moving, Bytes crossing) {
+      bytes.add(link, moving, crossing);
+      if (rate_of[link] != nullptr) rate_of[link]->add(moving, crossing);
+    });
+  }
+  const auto has_limit = [&](std::size_t link) { return is_limited && !network.changes(link); };
+  std::vector<std::vector<LinkUse::Change>> changes(busiest.size());
+  std::vector<const std::vector<LinkUse::Change>*> changes_of(links);
+  for (std::size_t i = 0; i < busiest.size(); ++i) {
+    if (rates[i].changes_too_often()) continue;
+    changes[i] = rates[i].relative_to(busiest[i].bandwidth);
+    if (has_limit(busiest[i].link)) changes[i] = limited(changes[i]);
+    changes_of[busiest[i].link] = &changes[i];
+  }
+  LinksInUse used = {{}, {.shown = shown, .bins = bins, .links = {}}};
+  for (std::size_t link = 0; link < links; ++link) {
+    if (bytes.of(link).empty()) continue;
+    const NetworkLink its = network.link(link);
+    if (changes_of[link] != nullptr) {
+      bytes.replace(link, *changes_of[link], its.bandwidth);
+    } else if (has_limit(link)) {
+      bytes.limit(link, its.bandwidth);
+    }
+    LinkTable::Link& row = used.table.links.emplace_back(LinkTable::Link{its.name, its.cable, its.bandwidth, {}});
+    for (const Bytes& crossing : bytes.of(link)) row.utilisation.push_back(crossing / (its.bandwidth * bytes.length()));
+  }
+  for (std::size_t i = 0; i < busiest.size(); ++i) {
+    const LinkLoad& link = busiest[i];
+    LinkUse use = {link.name, link.bandwidth, std::move(changes[i])};
+    if (rates[i].changes_too_often()) {
+      const std::vector<Bytes>& its = bytes.of(link.link);
+      for (std::size_t bin = 0; bin < its.size(); ++bin)
+        use.changes.push_back({bytes.edge(bin), its[bin] / (link.bandwidth * bytes.length())});
+      use.changes.push_back({shown.end, 0.0});
+    }
+    const auto same = std::find_if(used.busiest.begin(), used.busiest.end(), [&](const LinkUse& one) { return are_alike(one, use); });
+    if (same == used.busiest.end()) {
+      used.busiest.push_back(std::move(use));
     } else {
       same->others_alike = true;
     }
   }
-  return uses;
-}
-
-LinkTable use_of_all_links(const JobTimeline& timeline, Setup& setup, const Interval& shown) {
-  constexpr std::size_t most_numbers = 100'000;
-  constexpr std::size_t fewest_bins = 20;
-  constexpr std::size_t most_bins = 2'000;
-  Network& network = setup.network();
-  std::set<std::pair<int, int>> known;  // streams and numbers of collectives whose messages were kept
-  for (const CollectiveMessage& message : timeline.collective_messages) {
-    known.emplace(message.stream, message.number);
-    (void)network.path(message.from, message.to);
-  }
-  const std::size_t links = network.count_links();
-  const std::size_t bins = std::clamp(most_numbers / std::max<std::size_t>(1, links), fewest_bins, most_bins);
-  BytesOverTime bytes(shown, links, bins);
-  for (const CollectiveMessage& message : timeline.collective_messages) {
-    for (const std::size_t link : network.path(message.from, message.to).links) {
-      RateChange since = {message.start, 0.0};
-      for (std::int32_t change = 0; change <= message.changes; ++change) {
-        const RateChange until =
-            change < message.changes ? timeline.rate_changes[message.first_change + at(change)] : RateChange{message.moved, 1.0};
-        bytes.add(link, {since.at, until.at}, (until.moved - since.moved) * message.bytes);
-        since = until;
-      }
-    }
-  }
-  visit_collectives(timeline, setup.planned(), [&](const MovingCollective& collective) {
-    if (!bytes.shows(collective.moving) || known.contains({collective.span.stream, collective.span.number})) return;
-    const std::vector<double>& shares = collective.planned.loads();
-    for (std::size_t link = 0; link < std::min(links, shares.size()); ++link)
-      bytes.add(link, collective.moving, shares[link] * collective.bytes());
-  });
-  CrossedLinks crossed(timeline, setup);
-  for (const MessageSpan& message : timeline.messages) {
-    if (!bytes.shows(message.moving)) continue;
-    for (const auto& [link, share] : crossed(message)) {
-      if (link < links) bytes.add(link, message.moving, share * message.bytes);
-    }
-  }
-  LinkTable table = {.shown = shown, .bins = bins, .links = {}};
-  for (std::size_t link = 0; link < links; ++link) {
-    if (bytes.of(link).empty()) continue;
-    const NetworkLink its = network.link(link);
-    LinkTable::Link& row = table.links.emplace_back(LinkTable::Link{its.name, its.cable, its.bandwidth, {}});
-    for (const Bytes& crossing : bytes.of(link)) row.utilisation.push_back(crossing / (its.bandwidth * bytes.length()));
-  }
-  return table;
+  return used;
 }
 
 std::string describe_missing_messages(const Job& job, const JobTimeline& timeline, const Setup& setup) {

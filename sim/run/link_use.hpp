@@ -10,14 +10,24 @@
 
 namespace syncopate {
 
-/// How these links were used over time: by each collective's bytes that cross them, spread evenly from its start to its end, and so by
-/// those of each message with a server or a peer, which the timeline must have kept. Over the measured window that adds up to the loads.
-/// Those that are used alike are one.
-std::vector<LinkUse> use_over_time(const std::vector<LinkLoad>& links, const JobTimeline& timeline, Setup& setup);
+/// A job of a run, and what happened to it.
+struct JobInRun {
+  const JobTimeline& timeline;
+  Setup& setup;
+  bool keeps_all = true;  ///< the timeline has all messages with servers and peers
+};
 
-/// How all links were used while something is shown. Where a collective's messages were kept, the bytes of each are spread over its own
-/// time. network_load() must have been called, so that all links are known.
-LinkTable use_of_all_links(const JobTimeline& timeline, Setup& setup, const Interval& shown);
+/// How links were used while something is shown.
+struct LinksInUse {
+  std::vector<LinkUse> busiest;  ///< those that are used alike are one
+  LinkTable table;               ///< of all links
+};
+
+/// By the bytes of all the run's jobs, the links of which must have the same numbers. A message counts at the rates that it had, which the
+/// timeline may tell; else its bytes are spread evenly over its time, and those of a collective whose messages were not kept over the
+/// collective's. `is_limited`: messages share the links, so that what is spread that way and exceeds a link's bandwidth moves later. A link
+/// of `busiest` that changes very often has the means of the table's stretches.
+LinksInUse links_in_use(const std::vector<LinkLoad>& busiest, const std::vector<JobInRun>& jobs, const Interval& shown, bool is_limited);
 
 /// Why messages of collectives are missing from a timeline, in sentences; "" if none are.
 std::string describe_missing_messages(const Job& job, const JobTimeline& timeline, const Setup& setup);

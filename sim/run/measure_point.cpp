@@ -169,7 +169,8 @@ std::optional<double> half_width_of(const Scenario& whole, const Scenario& train
   return differs ? half : std::nullopt;
 }
 
-PointResult measure_point(const Point& point, Setup& setup, const Job& job, const JobTimeline& run, const RunPlan& plan) {
+PointResult measure_point(const Point& point, Setup& setup, const Job& job, const JobTimeline& run, const RunPlan& plan,
+                          const std::vector<JobInRun>& others) {
   const PointOptions& options = setup.options();
   PointResult result;
   result.metrics = measure(run, point.scenario.trace->batch);
@@ -196,13 +197,16 @@ PointResult measure_point(const Point& point, Setup& setup, const Job& job, cons
   if (!plan.note.empty()) result.details["fidelity_note"] = plan.note + describe_overload(result.details);
   if (options.explain) result.details["path"] = to_json(path_shares(run, setup, result.metrics.iteration));
   if (options.timeline) {
-    const bool knows_all = !job.sends_more || job.keeps_messages;
+    std::vector<JobInRun> jobs = {{run, setup, !job.sends_more || job.keeps_messages}};
+    for (const JobInRun& other : others) jobs.push_back(other);
+    const bool knows_all = std::all_of(jobs.begin(), jobs.end(), [](const JobInRun& one) { return one.keeps_all; });
     NetworkView network = {.hosts = hosts_of(static_cast<int>(run.steps.size()), setup),
                            .missing_messages = describe_missing_messages(job, run, setup)};
     const Interval shown = shown_time(run, *options.timeline);
     if (knows_all && plan.fidelity != Fidelity::alpha_beta && shown.end > shown.start) {
-      network.busiest = use_over_time(load.links, run, setup);
-      network.links = use_of_all_links(run, setup, shown);
+      LinksInUse used = links_in_use(load.links, jobs, shown, shares_links(plan.fidelity));
+      network.busiest = std::move(used.busiest);
+      network.links = std::move(used.table);
     }
     for (std::size_t link = 0; !run.collective_messages.empty() && link < setup.network().count_links(); ++link)
       network.link_names.push_back(setup.network().link(link).name);

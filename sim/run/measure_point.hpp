@@ -1,8 +1,10 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "engine/simulate.hpp"
+#include "run/link_use.hpp"
 #include "run/point_result.hpp"
 #include "run/run_plan.hpp"
 #include "run/setup.hpp"
@@ -11,9 +13,10 @@
 
 namespace syncopate {
 
-/// What a point's run gives, with the files that its setup's options want. `job`: of that setup. Throws SimulationError where a figure is
-/// no number.
-PointResult measure_point(const Point& point, Setup& setup, const Job& job, const JobTimeline& run, const RunPlan& plan);
+/// What a point's run gives, with the files that its setup's options want. `job`: of that setup. `others`: jobs that share its links.
+/// Throws SimulationError where a figure is no number.
+PointResult measure_point(const Point& point, Setup& setup, const Job& job, const JobTimeline& run, const RunPlan& plan,
+                          const std::vector<JobInRun>& others = {});
 
 /// Scripted events that do not meet the window, in an order that depends on the scenario alone: `what`, `at_s` of the first, `count`, and
 /// the window. Of a bandwidth or latency that changes with time, the values that do not hold in it.

@@ -38,12 +38,9 @@ void compare_steps(const Scenario& scenario, const PointOptions& options, const 
   if (steps > within * expected || within * steps < expected) details["steps"] = {{"expected", expected}, {"simulated", steps}};
 }
 
-constexpr int usually_shown = 3;
-
-/// Of a window that chooses its length, only the first iterations of a timeline are shown, a whole cycle at least, unless it says which.
+/// Of a window that chooses its length, only the first iterations of a timeline are shown, unless it says which.
 PointOptions with_first_iterations(const Scenario& scenario, PointOptions options) {
-  if (scenario.chooses_window && options.timeline && !options.timeline->iterations)
-    options.timeline->iterations = {0, std::min(scenario.measured, std::max(usually_shown, scenario.schedule.pace.cycle)) - 1};
+  if (scenario.chooses_window && options.timeline && options.timeline->is_open()) options.timeline->shorten(scenario);
   return options;
 }
 

@@ -304,7 +304,8 @@ Job Setup::job(Fidelity fidelity) {
   const bool is_shown_in_full = options_.timeline && job.simulated() <= TimelineView::most_in_full;
   job.records_causes = (options_.explain || is_shown_in_full) && fidelity != Fidelity::simgrid;
   job.keeps_messages = is_shown_in_full && job.sends_more;
-  if (options_.timeline && !job.lockstep) job.collective_messages.emplace(job.shown_workers, options_.timeline->iterations);
+  if (options_.timeline) job.shown_time = std::make_shared<ShownTime>(job.shown_workers, options_.timeline->iterations);
+  if (options_.timeline && !job.lockstep) job.collective_messages.emplace(job.shown_workers, job.shown_time);
   return job;
 }
 

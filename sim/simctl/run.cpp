@@ -81,8 +81,7 @@ class StudyRun {
 
   void run() {
     const auto start = std::chrono::steady_clock::now();
-    const std::string warning = describe_large_timelines(view_, points_with_timeline(), !options_.no_symmetry);
-    if (!warning.empty() && !options_.quiet) complain("simctl: {}", warning);
+    plan_views();
     ProgressBar progress(shared_->in_shard(), "points", !options_.quiet);
     watch_.emplace();
     const SharedPoints::Ended before = shared_->begin();
@@ -169,6 +168,14 @@ class StudyRun {
     return wanted;
   }
 
+  /// What each timeline shows.
+  void plan_views() {
+    const std::vector<const Point*> points = points_with_timeline();
+    const TimelineViews planned = plan_timelines(view_, points, !options_.no_symmetry);
+    if (!planned.note.empty() && !options_.quiet) complain("simctl: {}", planned.note);
+    for (std::size_t i = 0; i < points.size(); ++i) views_[points[i]->index] = planned.views[i];
+  }
+
   std::vector<const Point*> points_with_timeline() const {
     std::vector<const Point*> points;
     for (const Point& point : study_.points) {
@@ -232,7 +239,7 @@ class StudyRun {
 
   PointOptions point_options(int index) const {
     PointOptions point = {.shortcuts = !options_.no_symmetry, .range = shows_ranges(study_)};
-    if (timeline_points_[place(index)]) point.timeline = view_;
+    if (timeline_points_[place(index)]) point.timeline = views_.at(index);
     if (recorded_points_[place(index)]) point.dataflow = read_optimizer(options_.optimizer);
     return point;
   }
@@ -408,6 +415,7 @@ class StudyRun {
   std::vector<bool> recorded_points_;
   std::vector<bool> explained_points_;
   TimelineView view_;
+  std::map<int, TimelineView> views_;  ///< by point
   Limits limits_;
   std::vector<std::string> missing_;  ///< missing timelines, records and explanations, with the reason
   bool is_untraced_ = false;          ///< because of an interruption

@@ -20,7 +20,7 @@ TimelineView::Iterations read_iterations(const std::string& text) {
   const auto numbers = text.find(',') == std::string::npos ? parse_ranges(text, most_numbers) : std::nullopt;
   const bool is_range = text.find('-') != std::string::npos;
   if (!numbers || (!is_range && numbers->front() == 0)) {
-    throw UsageError(fmt::format("--iterations {}: expected how many, from 1 on, or a range from 0 on, such as 3-4", text));
+    throw UsageError(fmt::format(R"(--iterations {}: expected how many, from 1 on, a range from 0 on, such as 3-4, or "all")", text));
   }
   return is_range ? TimelineView::Iterations{numbers->front(), numbers->back()} : TimelineView::Iterations{0, numbers->front() - 1};
 }
@@ -34,7 +34,8 @@ TimelineView TimelineOptions::view() const {
     if (!numbers) throw UsageError(fmt::format("--ranks {}: expected ascending ranks such as \"0-3,7\"", ranks));
     view.ranks = *numbers;
   }
-  if (!iterations.empty()) view.iterations = read_iterations(iterations);
+  view.is_whole = iterations == "all";
+  if (!iterations.empty() && !view.is_whole) view.iterations = read_iterations(iterations);
   return view;
 }
 
@@ -45,8 +46,8 @@ CLI::Option* add_timeline_options(CLI::App& command, TimelineOptions& options) {
   command.add_option("--ranks", options.ranks, "workers in it (\"0-3,7\"; default: the first 8)")->needs(timeline);
   command
       .add_option("--iterations", options.iterations,
-                  "measured iterations in it: how many, or which, from 0 on (\"3-4\"); default: the whole run, or the first three of a "
-                  "window that chooses its length")
+                  "measured iterations in it: how many, or which, from 0 on (\"3-4\"), or the whole run (\"all\"); default: the whole run, "
+                  "or the first three where it is large or its window chooses its length")
       ->needs(timeline);
   command.add_option("--timeline-format", options.format, "json, or json.gz, which Perfetto reads, too")
       ->check(CLI::IsMember({"json", "json.gz"}))
@@ -66,13 +67,36 @@ void check_view(const TimelineView& view, const Point& point) {
   }
 }
 
-std::string describe_large_timelines(const TimelineView& view, const std::vector<const Point*>& points, bool shortcuts) {
+TimelineViews plan_timelines(const TimelineView& view, const std::vector<const Point*>& points, bool shortcuts) {
   constexpr Bytes large(100e6);
-  Bytes bytes;
-  for (const Point* point : points) bytes += estimate_timeline(point->scenario, view, shortcuts);
-  if (bytes <= large) return "";
-  return fmt::format("the timelines take about {}; --timeline with fewer points, --ranks, --iterations{} make them smaller",
-                     format_bytes(bytes), view.compressed ? "" : " and --timeline-format json.gz");
+  constexpr Bytes most(200e6);
+  TimelineViews planned;
+  Bytes whole;
+  Bytes kept;
+  std::size_t shortened = 0;
+  for (const Point* point : points) {
+    TimelineView& its = planned.views.emplace_back(view);
+    if (view.is_open() && point->scenario.chooses_window && point->scenario.measures_until()) its.shorten(point->scenario);
+    const Bytes bytes = estimate_timeline(point->scenario, its, shortcuts);
+    whole += bytes;
+    if (its.is_open() && bytes > most / static_cast<double>(points.size())) {
+      its.shorten(point->scenario);
+      ++shortened;
+      kept += estimate_timeline(point->scenario, its, shortcuts);
+    } else {
+      kept += bytes;
+    }
+  }
+  if (shortened > 0) {
+    planned.note = fmt::format(
+        "the timelines take about {}, as {} show only the first measured iterations; those of the whole runs, with --iterations all, take "
+        "about {}",
+        format_bytes(kept), shortened == points.size() ? "they" : fmt::format("{} of {}", shortened, points.size()), format_bytes(whole));
+  } else if (whole > large) {
+    planned.note = fmt::format("the timelines take about {}; --timeline with fewer points, --ranks, --iterations{} make them smaller",
+                               format_bytes(whole), view.compressed ? "" : " and --timeline-format json.gz");
+  }
+  return planned;
 }
 
 }  // namespace syncopate

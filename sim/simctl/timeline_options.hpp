@@ -27,7 +27,14 @@ CLI::Option* add_timeline_options(CLI::App& command, TimelineOptions& options);
 /// Throws UsageError when the view shows nothing of a point.
 void check_view(const TimelineView& view, const Point& point);
 
-/// A warning if the timelines of these points are estimated to exceed 100 MB in all; else empty.
-std::string describe_large_timelines(const TimelineView& view, const std::vector<const Point*>& points, bool shortcuts);
+/// What the timelines of points show.
+struct TimelineViews {
+  std::vector<TimelineView> views;  ///< in the order of the points
+  std::string note;                 ///< if they are estimated to exceed 100 MB in all, or something is left out of them; else empty
+};
+
+/// Where the view leaves open what of the run is shown, no timeline is estimated to exceed its share of 200 MB if its first iterations do
+/// not: those that would are of these only.
+TimelineViews plan_timelines(const TimelineView& view, const std::vector<const Point*>& points, bool shortcuts);
 
 }  // namespace syncopate

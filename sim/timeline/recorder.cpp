@@ -39,13 +39,13 @@ void Recorder::open_window(Seconds now) {
   timeline_.window.open = now;
   std::erase_if(sent_, [now](const MessageSpan& message) { return message.moving.end <= now; });
   timeline_.window.has_opened = true;
-  if (collective_messages_) collective_messages_->open_window(now);
+  if (shown_time_ && std::find(shown_.begin(), shown_.end(), true) != shown_.end()) shown_time_->open_window(now);
 }
 
 void Recorder::close_window(Seconds now) { timeline_.window.close = now; }
 
 void Recorder::begin_step(int worker, Seconds now) {
-  if (collective_messages_) collective_messages_->begin_step(worker, now);
+  if (shown_time_ && is_shown(worker)) shown_time_->begin_step(worker, now);
   std::vector<Step>& steps = timeline_.steps[at(worker)];
   if (has_left_window(worker)) {
     steps.back() = {.start = now};
@@ -68,15 +68,15 @@ void Recorder::leave(int worker, Seconds now) {
 }
 
 void Recorder::layer(const LayerSpan& span) {
-  if (is_shown(span.worker) && !has_left_window(span.worker)) timeline_.layers.push_back(span);
+  if (is_shown(span.worker) && !has_left_window(span.worker) && !is_past(span.start)) timeline_.layers.push_back(span);
 }
 
 void Recorder::transfer(int worker, TransferSpan::Kind kind, int round, const Interval& moving, const SharedPayload& payload, int to) {
   using Kind = TransferSpan::Kind;
   const bool serves = kind == Kind::push || kind == Kind::pull;
   const bool leaves_node = serves || kind == Kind::send;
-  if (leaves_node ? has_closed_by(moving.start) : has_left_window(worker)) return;
   append(busy_[at(worker)][index(kind)], moving);
+  if (leaves_node ? has_closed_by(moving.start) : has_left_window(worker)) return;
   if (serves) {
     const Window& window = timeline_.window;
     const Seconds since = std::max(moving.start, window.open);
@@ -85,24 +85,23 @@ void Recorder::transfer(int worker, TransferSpan::Kind kind, int round, const In
       ServerTraffic& traffic = timeline_.server_traffic[at(worker)];
       (kind == Kind::push ? traffic.pushed : traffic.pulled) += (until - since) / (moving.end - moving.start) * payload->bytes;
     }
-    if (keeps_messages_) timeline_.messages.push_back({moving, worker, to, kind, payload->bytes});
+    if (keeps_messages_ && !is_past(moving.start)) timeline_.messages.push_back({moving, worker, to, kind, payload->bytes});
   }
   if (kind == Kind::send) send(worker, to, moving, payload->bytes);
-  if (is_shown(worker)) timeline_.transfers.push_back({moving.start, moving.end, worker, round, kind, payload, to});
+  if (is_shown(worker) && !is_past(moving.start))
+    timeline_.transfers.push_back({moving.start, moving.end, worker, round, kind, payload, to});
 }
 
 void Recorder::send(int worker, int to, const Interval& moving, Bytes bytes) {
   if (has_closed_by(moving.start)) return;
   const MessageSpan message = {moving, worker, to, TransferSpan::Kind::send, bytes};
   if (!timeline_.window.has_opened || moving.end > timeline_.window.open) sent_.push_back(message);
-  if (keeps_messages_) timeline_.messages.push_back(message);
+  if (keeps_messages_ && !is_past(moving.start)) timeline_.messages.push_back(message);
 }
 
 void Recorder::cut_off(int worker, TransferSpan::Kind kind, Interval moving) { append(busy_[at(worker)][index(kind)], moving); }
 
-void Recorder::serve(const Interval& work) {
-  if (!has_closed_by(work.start)) append(timeline_.server_work, work);
-}
+void Recorder::serve(const Interval& work) { append(timeline_.server_work, work); }
 
 JobTimeline Recorder::take(int workers, bool serves, std::vector<Communicator> streams, std::vector<CollectiveSpan> collectives) {
   timeline_.workers = workers;

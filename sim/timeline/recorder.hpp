@@ -2,19 +2,21 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "base/indexed.hpp"
 #include "timeline/message_log.hpp"
+#include "timeline/shown_time.hpp"
 #include "timeline/timeline.hpp"
 
 namespace syncopate {
 
 /// Writes one job's timeline from events as they happen. For shown workers it keeps layers and single transfers. For other workers it
 /// merges consecutive compute into one span, and keeps bytes and busy times of transfers. Events that begin after the measured window are
-/// dropped.
+/// dropped, but for when bytes moved and servers worked: workers may wait for that until their last steps end.
 class Recorder {
  public:
   /// `workers`: number of simulated workers. `shown`: workers kept in full. `compute`: of one undisturbed step. `keeps_messages`: keep the
@@ -25,6 +27,10 @@ class Recorder {
     timeline_.ties.resize(timeline_.steps.size());
     most_ties_ = most;
   }
+
+  /// Keeps layers, transfers and messages only as long as something is shown. `time`: of the run; shown workers of this job tell it of
+  /// their steps.
+  void show(std::shared_ptr<ShownTime> time) { shown_time_ = std::move(time); }
 
   /// Also keeps messages of collectives.
   void keep_collective_messages(MessageLog log) { collective_messages_ = std::move(log); }
@@ -102,12 +108,14 @@ class Recorder {
  private:
   static std::size_t index(TransferSpan::Kind kind) { return static_cast<std::size_t>(kind); }
   Step& step(int worker) { return timeline_.steps[at(worker)].back(); }
+  bool is_past(Seconds time) const { return shown_time_ && shown_time_->is_over_by(time); }
   bool has_closed_by(Seconds time) const { return timeline_.window.close > Seconds(0) && time >= timeline_.window.close; }
 
   JobTimeline timeline_;
   std::size_t ties_ = 0;
   std::size_t most_ties_ = 0;
   bool keeps_messages_;
+  std::shared_ptr<ShownTime> shown_time_{};
   std::optional<MessageLog> collective_messages_;
   std::vector<MessageSpan> sent_;  ///< messages that end, as far as known, after the window opened
   std::vector<Bytes> held_;        ///< bytes of other workers' parameters, by worker

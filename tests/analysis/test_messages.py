@@ -1,5 +1,6 @@
 """Does the page show messages of collectives, who waits for whom, and the network at a moment?"""
 
+import collections
 import json
 import unittest
 from unittest import mock
@@ -202,6 +203,28 @@ class Messages(Browser):
         self.assertEqual(self.script("return syncopate.timeline.sending.reduce((sum, row) => sum + row.end.length, 0)"), 2)
         self.assertIn("Only the first 2 messages of the measured window are here", self.find("#timeline-about-messages").text)
 
+    def test_links_and_messages_without_a_lane_are_counted(self):
+        """Link 1 delays twelve messages at once, links 2 to 9 one each, by less and less; twelve links are used."""
+        sent = [slice_of(0, 1, place, 0, 10 + place / 100, 30, 5, 10, 10, 31, "node-1 up") for place in range(12)]
+        sent += [slice_of(0, 1, 20, 0, 40, 50, link / 1.25, 40, 40, 51, f"node-{link} up") for link in range(2, 10)]
+        for tid, one in enumerate(sent):
+            one["tid"] = 1000 + tid
+        links = [{"name": f"node-{link} up", "cable": f"node-{link}", "bandwidth_Bps": 1.25e9} for link in range(12)]
+        self.write(self.rows[0], sent, links=TABLE | {"use": [{"links": links, "percent": [20, 10]}]})
+        self.open(self.out)
+        self.assertEqual(collections.Counter(track for process, track in self.lanes() if process == "messages held back"),
+                         {"node-1 up": 10} | {f"node-{link} up": 1 for link in range(2, 7)})
+        said = self.find("#timeline-about-messages").text
+        self.assertIn("Lanes of 6 of 9 links: those that hold messages back longest. They have 15 of the 17 messages that these links hold back: at most 10 at a time of each.", said)
+        self.assertIn("Lanes of 10 of 12 links: the busiest; links that are used alike share one.", self.find("#timeline-about-links").text)
+        self.choose("timeline-messages", "under workers")
+        self.assertNotIn("Lanes of", self.find("#timeline-about-messages").text)
+
+    def test_what_the_timeline_leaves_out_is_said(self):
+        self.write(self.rows[0], [slice_of(*one) for one in MESSAGES], left_out="Only 3 <iterations>.")
+        self.open(self.out)
+        self.assertEqual(self.find("#timeline-cut").text, "Only 3 <iterations>.")
+
     def test_it_fits_a_telephone_and_paper_in_both_themes(self):
         for theme_name in ("light", "dark"):
             self.open(self.out, width=420, theme=theme_name)
@@ -231,7 +254,8 @@ class Messages(Browser):
                 ([], TABLE | {"to_us": 0}, {}, "/links/to_us: expected a time after from_us, got 0"),
                 ([], TABLE | {"use": [{"links": [], "percent": [1, 9]}]}, {}, "/links/use/0/percent: expected percentages, each with how many of 10 stretches it lasts, got [1, 9]"),
                 ([], TABLE | {"use": [{"links": [{"name": 4}], "percent": [1, 10]}]}, {}, "/links/use/0/links/0/name: expected a string, got 4"),
-                ([], None, {"messages": 7}, "/otherData/messages: expected a string, got 7")):
+                ([], None, {"messages": 7}, "/otherData/messages: expected a string, got 7"),
+                ([], None, {"left_out": [3]}, "/otherData/left_out: expected a string, got [3]")):
             with self.subTest(expected):
                 self.write(self.rows[0], messages, links, **about)
                 self.assertEqual(run(self.out, "-o", self.tmp / "x.html"), (3, "", f"report.py: {self.out}/timeline-0.json: {expected}; {again}\n"))

@@ -91,6 +91,20 @@ def common(first, second):
     return result
 
 
+def in_steps(intervals, steps, edges):
+    """Seconds of a rank in its steps, each step's times the share of it that lies in the window."""
+    total, first = 0.0, 0
+    for interval in intervals:
+        while first < len(steps) and steps[first].end <= interval[0]:
+            first += 1
+        for place in range(first, len(steps)):
+            its = steps[place].start, steps[place].end
+            if its[0] >= interval[1]:
+                break
+            total += overlap(interval, its) * overlap(its, edges) / (its[1] - its[0])
+    return total
+
+
 def measured(run, edges):
     """(step, the share of it that lies in the window), rank by rank."""
     for step in itertools.chain.from_iterable(run.steps):
@@ -107,7 +121,7 @@ def sent(run, edges):
 
 def wasted(run, edges):
     """Share of what was computed."""
-    computed = [(seconds_inside(step.computed, edges), step.entered) for steps in run.steps for step in steps if step.computed is not None]
+    computed = [(share * sum(end - begin for begin, end in step.computed), step.entered) for step, share in measured(run, edges) if step.computed is not None]
     return {"wasted_share": sum(seconds * (1 - entered) for seconds, entered in computed) / sum(seconds for seconds, _ in computed)} if computed else {}
 
 
@@ -126,8 +140,8 @@ def columns(run):
         if opening - early <= step.start < close - early:
             durations += [step.end - step.start] * run.workers_each
     moving = union(run.moving)
-    exposed = sum(seconds_inside(common(union(blocked), moving), edges) + seconds_inside(union(own), edges)
-                  for blocked, own in zip(run.blocked, run.exposed)) / gradients
+    exposed = sum(in_steps(common(union(blocked), moving), steps, edges) + in_steps(union(own), steps, edges)
+                  for blocked, own, steps in zip(run.blocked, run.exposed, run.steps)) / gradients
     communication = sum(seconds_inside(union(intervals), edges) for intervals in run.communication) / gradients
     iteration = (close - opening) * len(run.steps) / gradients
     return {

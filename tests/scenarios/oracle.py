@@ -309,8 +309,8 @@ def row(point, forward, backward, update, groups, messages):
         exposed.append(blocked)
         moving += moved
 
-    # Window (sim/output/RESULTS.md): gradients are counted by steps, those that an edge cuts pro rata of their duration;
-    # time is what lies inside, so that it is the same for collectives that belong to no single step.
+    # Window (sim/output/RESULTS.md): steps that an edge cuts count pro rata of their duration, with what a worker is exposed to in them;
+    # when something moves is what lies inside.
     opening = max(starts[warmup].values())
     begun = [[start[factor] for start in starts if start[factor] >= opening] for factor in workers]
     window = opening, min(begins[measured] for begins in begun if len(begins) > measured)
@@ -319,8 +319,9 @@ def row(point, forward, backward, update, groups, messages):
     for before, after, blocked in zip(starts, starts[1:], exposed):
         for factor, count in workers.items():
             begin, end = before[factor], after[factor]
-            gradient_steps += count * overlap((begin, end), window) / (end - begin)
-            exposed_seconds += count * sum(overlap(interval, window) for interval in blocked[factor])
+            share = overlap((begin, end), window) / (end - begin)
+            gradient_steps += count * share
+            exposed_seconds += count * share * sum(max(0.0, until - since) for since, until in blocked[factor])
             durations += [end - begin] * (count if window[0] <= begin < window[1] else 0)
 
     # Metrics (sim/output/RESULTS.md)

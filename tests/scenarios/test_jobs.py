@@ -272,6 +272,25 @@ class Saying(Jobs):
         self.run_jobs([{"nodes": "0-3"}, {"nodes": "2-5"}], "--timeline")
         self.assertTrue(json.loads((self.folder / "out/timeline-0.json").read_text()))
 
+    def test_links_of_a_timeline_have_the_bytes_of_all_jobs(self):
+        """Each job sums 6 MB in a step. Nodes 2 and 3 are of both jobs, nodes 4 and 5 only of the second one."""
+        for schedule, words in (("s-sgd", ()), ("wfbp", ()), ("wfbp", ("--iterations", "1-3"))):
+            with self.subTest(schedule=schedule, words=words):
+                jobs = self.run_jobs([{"nodes": "0-3"}, {"nodes": "2-5"}], "--timeline", *words, schedule={"name": schedule})
+                table = json.loads((self.folder / "out/timeline-0.json").read_text())["links"]
+                shown = (table["to_us"] - table["from_us"]) / 1e6
+                carried = {}
+                for use in table["use"]:
+                    self.assertLessEqual(max(use["percent"][::2]), 100)
+                    mean = sum(value * count for value, count in zip(use["percent"][::2], use["percent"][1::2])) / table["stretches"]
+                    carried |= {link["name"]: mean / 100 * LINK["bandwidth"] * shown for link in use["links"]}
+                self.assertEqual(len(carried), 2 * 6)
+                each = 2 * 3 / 4 * 6 * MB
+                for node in range(6):
+                    steps = [shown / job["iteration_s"] for job, nodes in zip(jobs, ((0, 1, 2, 3), (2, 3, 4, 5))) if node in nodes]
+                    for way in ("up", "down"):      # an edge may cut a step of each job
+                        self.assertAlmostEqual(carried[f"node-{node} {way}"], sum(steps) * each, delta=len(steps) * each)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -5,6 +5,7 @@ import json
 import re
 import unittest
 
+from oracle import overlap
 from support import Case, cluster, scenario, trace
 
 COMPUTE, COMMUNICATION = 1, 2
@@ -93,9 +94,11 @@ class Timeline(Case):
                 window = [1e6 * timeline["otherData"][f"window_{edge}_s"] for edge in ("open", "close")]
                 sums = collections.Counter()
                 for worker in range(4):
+                    steps = [(event["ts"], event["ts"] + event["dur"]) for event in self.slices(timeline, COMPUTE, worker, "step")]
                     for event in self.slices(timeline, COMPUTE, worker):
-                        inside = min(event["ts"] + event["dur"], window[1]) - max(event["ts"], window[0])
-                        sums[event["cat"]] += max(0, inside) / 1e6
+                        for step in steps:      # all that is in it counts as much as the step
+                            share = overlap(step, window) / (step[1] - step[0])
+                            sums[event["cat"]] += share * overlap((event["ts"], event["ts"] + event["dur"]), step) / 1e6
                 row = self.rows()[0]
                 steps = sums["step"] / float(row["iteration_s"])
                 self.assertAlmostEqual(sums["exposed"] / steps, float(row["exposed_communication_s"]), places=7)
@@ -233,6 +236,29 @@ class Timeline(Case):
         self.assertEqual(len(self.slices(self.timeline(content, "--iterations", "2"), COMPUTE, 0, "step")), 2)
         self.assertEqual(len(self.slices(self.timeline(content, "--iterations", "4-99"), COMPUTE, 0, "step")), 1)
 
+    def test_large_ones_have_only_their_first_iterations_unless_all_are_wanted(self):
+        """Ten points of 100 steps take about 30 MB each, which is more than a tenth of 200 MB and less than all of that."""
+        layers = [{"name": f"l{i}", "type": "unknown", "forward_s": 0.001, "backward_s": 0.002} for i in range(100)]
+        its = trace(layers=layers, gradients=[{"name": f"{layer['name']}.weight", "layer": layer["name"], "bytes": 1000} for layer in reversed(layers)])
+        jitter = {"jitter": {"distribution": "uniform", "cv": 0.1}}
+        sweep = {"/schedule": [{"name": "s-sgd"}, {"name": "local-sgd", "interval": 5}], "/seed": list(range(5))}
+        content = scenario(trace=its, workers=jitter, iterations={"warmup": 2, "measured": 100}, sweep=sweep)
+        done = self.run_scenario(content, "--timeline")
+        self.assertRegex(done.stderr.splitlines()[0], r"^simctl: the timelines take about [\d.]+ MB, as they show only the first measured iterations; those of the whole "
+                         r"runs, with --iterations all, take about [\d.]+ MB$")
+        for point, warmup, count in ((0, 2, 3), (5, 5, 5)):     # in whole cycles
+            path = self.folder / f"out/timeline-{point}.json"
+            timeline = json.loads(path.read_text())
+            self.assertEqual([e["args"]["iteration"] for e in self.slices(timeline, COMPUTE, 0, "step")], list(range(warmup, warmup + count)))
+            self.assertEqual(timeline["otherData"]["left_out"], f"Only the first {count} measured iterations are here; --iterations all keeps the whole run.")
+            self.assertLess(path.stat().st_size, 4e6)
+        for words in (("--timeline", "0"), ("--timeline", "0", "--iterations", "all"), ("--set", "/sweep/~1seed=[0]", "--timeline", "--iterations", "all")):
+            done = self.run_scenario(content, "--quiet", *words)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            timeline = json.loads((self.folder / "out/timeline-0.json").read_text())
+            self.assertEqual(len(self.slices(timeline, COMPUTE, 0, "step")), 102)
+            self.assertNotIn("left_out", timeline["otherData"])
+
     def test_a_rank_that_others_stand_for_is_shown_by_them(self):
         self.assertEqual(len(self.slices(self.timeline(scenario(), "--ranks", "2-3"), COMPUTE, 0, "step")), 4)
         self.write("cluster.json", cluster(nodes=3, gpus_per_node=2, intra_node={"bandwidth": "1GBps", "latency": "5us"}))
@@ -243,8 +269,8 @@ class Timeline(Case):
     def test_a_choice_that_shows_nothing_is_a_usage_error(self):
         for words, message in ((["--ranks", "4"], "--ranks: rank 4 is the first one that is wanted, and point 0 has ranks 0 to 3"),
                                (["--iterations", "3-4"], "--iterations: iteration 3 is the first one that is wanted, and point 0 measures 0 to 2"),
-                               (["--iterations", "0"], "--iterations 0: expected how many, from 1 on, or a range from 0 on, such as 3-4"),
-                               (["--iterations", "1,3"], "--iterations 1,3: expected how many, from 1 on, or a range from 0 on, such as 3-4"),
+                               (["--iterations", "0"], "--iterations 0: expected how many, from 1 on, a range from 0 on, such as 3-4, or \"all\""),
+                               (["--iterations", "1,3"], "--iterations 1,3: expected how many, from 1 on, a range from 0 on, such as 3-4, or \"all\""),
                                (["--ranks", "3-1"], '--ranks 3-1: expected ascending ranks such as "0-3,7"')):
             done = self.run_scenario(scenario(), "--timeline", *words)
             self.assertEqual((done.returncode, done.stderr), (2, f"simctl: {message}\n"))
@@ -265,7 +291,7 @@ class Timeline(Case):
                 done = self.run_scenario(content, "--timeline")
                 self.assertEqual((done.returncode, done.stderr), (0, ""))
                 size = 200 * (self.folder / "out/timeline-0.json").stat().st_size
-                done = self.run_scenario(content | {"iterations": {"warmup": 0, "measured": 2000}}, "--timeline", "--max-time", "0.1")
+                done = self.run_scenario(content | {"iterations": {"warmup": 0, "measured": 2000}}, "--timeline", "--iterations", "all", "--max-time", "0.1")
                 told = re.match(r"simctl: the timelines take about ([\d.]+) ([MG])B; --timeline with fewer points, --ranks, --iterations and "
                                 r"--timeline-format json.gz make them smaller\n", done.stderr)
                 bytes_told = float(told[1]) * {"M": 1e6, "G": 1e9}[told[2]]

@@ -50,7 +50,7 @@ def tracks(file, most, kinds, most_sent=MESSAGES):
         "run": int(file.row["run"]), "point": int(file.row["point"]), "window": [nanoseconds(edge) for edge in file.window],
         "from": nanoseconds(min(one.start for one in events)), "to": nanoseconds(ends),
         "first": [nanoseconds(first.start), nanoseconds(first.end)], "cut": len(events) < len(measured),
-        "messagesCut": len(shown) > most_sent, "missing": file.missing, "queues": list(queues), "use": use_of(file.table),
+        "messagesCut": len(shown) > most_sent, "missing": file.missing, "leftOut": file.left_out, "queues": list(queues), "use": use_of(file.table),
         "rows": in_order(sent, [((is_worker, process, track, level), {"process": file.processes.get(process, f"process {process}"), "track": file.tracks.get((process, track), f"track {track}"),
                   "named": level == min(other[3] for other in rows if other[1:3] == (process, track)), "layers": level == LEVELS["layer"],
                   "critical": not is_worker, "slices": encoded(its, kinds), "slack": slack_of(its)})

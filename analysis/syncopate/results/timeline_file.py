@@ -1,6 +1,8 @@
 """Reading timeline-<point>.json, the Chrome trace events that `simctl run --timeline` writes."""
 
+import gc
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import NamedTuple
 
 from syncopate.common.errors import InputError
@@ -77,6 +79,7 @@ class TimelineFile:
     links: dict          # {name of a link: (what its numbers are parts of, such as "% of 10 Gb/s", [(seconds, number from then on)])}
     messages: list       # of collectives, by their start
     missing: str         # why messages are missing; "" where none are
+    left_out: str        # what of the run is left out; "" where nothing is
     table: object        # UseTable; None where there is none
 
 
@@ -88,6 +91,17 @@ def read_all(runs, frame):
 
 
 def read(path, rows, folder):
+    """Python looks for garbage again and again while so many objects are made, and there is none."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        return read_whole(path, rows, folder)
+    finally:
+        if was_on:
+            gc.enable()
+
+
+def read_whole(path, rows, folder):
     again = f"write it again: simctl run SCENARIO -o {folder} --timeline"
     trace, checker = read_json(path, again), Checker(path, again)
     about, events = checker.object(trace.get("otherData"), "/otherData"), checker.list(trace.get("traceEvents"), "/traceEvents")
@@ -98,18 +112,27 @@ def read(path, rows, folder):
         expected = int(row[key]) if key == "nodes" else row[key]
         checker.need(about.get(key) == expected, f"/otherData/{key}", f"{shown(expected)} as in results.csv", about.get(key))
     window = tuple(number_at(checker, f"/otherData/{key}", about.get(key)) for key in ("window_open_s", "window_close_s"))
-    processes, tracks = names_of(events)
-    missing = about.get("messages", "")
-    checker.need(isinstance(missing, str), "/otherData/messages", "a string", missing)
-    return TimelineFile(path.name, row, window, processes, tracks, events_of(checker, events), links_of(checker, events),
-                        messages_of(checker, events), missing, table_of(checker, trace.get("links")))
+    kinds = by_kind(events)
+    processes, tracks = names_of(kinds["M"])
+    missing, left_out = (checker.string(about.get(key, ""), f"/otherData/{key}") for key in ("messages", "left_out"))
+    return TimelineFile(path.name, row, window, processes, tracks, events_of(checker, kinds["X"]), links_of(checker, kinds["C"]),
+                        messages_of(checker, kinds[MESSAGE]), missing, left_out, table_of(checker, trace.get("links")))
+
+
+def by_kind(events):
+    """{phase: [(place in the file, event)]} of slices, counters and names; messages, which are slices, apart. What is no event is skipped."""
+    found = {"X": [], "C": [], "M": [], MESSAGE: []}
+    for place, event in enumerate(events):
+        if isinstance(event, dict) and (kind := event.get("ph")) in ("X", "C", "M"):
+            found[MESSAGE if kind == "X" and event.get("cat") == MESSAGE else kind].append((place, event))
+    return found
 
 
 def names_of(events):
     """({process: its name}, {(process, track): its name})."""
     processes, tracks = {}, {}
-    for event in events:
-        if isinstance(event, dict) and event.get("ph") == "M" and isinstance(event.get("args"), dict):
+    for _, event in events:
+        if isinstance(event.get("args"), dict):
             name = str(event["args"].get("name"))
             if event.get("name") == "process_name":
                 processes[event.get("pid")] = name
@@ -120,36 +143,35 @@ def names_of(events):
 
 def events_of(checker, events):
     found = []
-    for place, event in enumerate(events):
-        if not isinstance(event, dict) or event.get("ph") != "X" or event.get("cat") == MESSAGE:
-            continue
-        start, length = (number_at(checker, f"/traceEvents/{place}/{key}", event.get(key)) for key in ("ts", "dur"))
-        for key in ("pid", "tid"):
-            checker.need(isinstance(event.get(key), int), f"/traceEvents/{place}/{key}", "an integer", event.get(key))
+    for place, event in events:
+        start, length = number_in(checker, event, "ts", place), number_in(checker, event, "dur", place)
+        process, track = integer_in(checker, event, "pid", place), integer_in(checker, event, "tid", place)
         details = event["args"] if isinstance(event.get("args"), dict) else {}
-        slack = None if "slack_us" not in details else number_at(checker, f"/traceEvents/{place}/args/slack_us", details["slack_us"]) * 1e-6
-        found.append(Event(event["pid"], event["tid"], str(event.get("name")), str(event.get("cat")), start * 1e-6,
-                           (start + length) * 1e-6, details.get("iteration"), details.get("bytes"), details.get("phase"), slack))
-    return sorted(found, key=lambda one: (one.start, one.end))
+        slack = None if "slack_us" not in details else number_in(checker, details, "slack_us", place, "/args") * 1e-6
+        found.append(Event(process, track, str(event.get("name")), str(event.get("cat")), start * 1e-6, (start + length) * 1e-6,
+                           details.get("iteration"), details.get("bytes"), details.get("phase"), slack))
+    return sorted(found, key=in_time)
 
 
 def messages_of(checker, events):
     found = []
-    for place, event in enumerate(events):
-        if not isinstance(event, dict) or event.get("ph") != "X" or event.get("cat") != MESSAGE:
-            continue
-        its = checker.object(event.get("args"), f"/traceEvents/{place}/args")
-        start, length = (number_at(checker, f"/traceEvents/{place}/{key}", event.get(key)) for key in ("ts", "dur"))
-        waits = (number_at(checker, f"/traceEvents/{place}/args/{key}", its.get(key)) * 1e-6
-                 for key in ("alone_us", "sender_ready_us", "receiver_ready_us", "arrives_us"))
+    for place, event in events:
+        its = event.get("args")
+        if not isinstance(its, dict):
+            checker.object(its, f"/traceEvents/{place}/args")
+        start, length = number_in(checker, event, "ts", place), number_in(checker, event, "dur", place)
+        waits = [number_in(checker, its, key, place, "/args") * 1e-6 for key in ("alone_us", "sender_ready_us", "receiver_ready_us", "arrives_us")]
         for key in ("to", "step", "part"):
-            checker.need(isinstance(its.get(key), int) and its[key] >= 0, f"/traceEvents/{place}/args/{key}", "a whole number >= 0", its.get(key))
-        for key in ("pid", "tid"):
-            checker.need(isinstance(event.get(key), int), f"/traceEvents/{place}/{key}", "an integer", event.get(key))
-        volume = number_at(checker, f"/traceEvents/{place}/args/bytes", its.get("bytes"))
-        found.append(Message(event["pid"], event["tid"], start * 1e-6, (start + length) * 1e-6, its.get("iteration"), str(its.get("of")),
+            if not (isinstance(its.get(key), int) and its[key] >= 0):
+                checker.need(False, f"/traceEvents/{place}/args/{key}", "a whole number >= 0", its.get(key))
+        process, track = integer_in(checker, event, "pid", place), integer_in(checker, event, "tid", place)
+        volume = number_in(checker, its, "bytes", place, "/args")
+        found.append(Message(process, track, start * 1e-6, (start + length) * 1e-6, its.get("iteration"), str(its.get("of")),
                              its["to"], its["step"], its["part"], volume, *waits, its.get("link")))
-    return sorted(found, key=lambda one: (one.start, one.end))
+    return sorted(found, key=in_time)
+
+
+in_time = attrgetter("start", "end")
 
 
 def table_of(checker, table):
@@ -174,10 +196,10 @@ def table_of(checker, table):
 def links_of(checker, events):
     """How much of its bandwidth each of the busiest links uses over time."""
     found = {}
-    for place, event in enumerate(events):
-        if isinstance(event, dict) and event.get("ph") == "C" and isinstance(event.get("args"), dict) and len(event["args"]) == 1:
+    for place, event in events:
+        if isinstance(event.get("args"), dict) and len(event["args"]) == 1:
             (unit, value), = event["args"].items()
-            time, value = number_at(checker, f"/traceEvents/{place}/ts", event.get("ts")), number_at(checker, f"/traceEvents/{place}/args/{unit}", value)
+            time, value = number_in(checker, event, "ts", place), number_in(checker, event["args"], unit, place, "/args")
             found.setdefault(str(event.get("name")), (unit, []))[1].append((time * 1e-6, value))
     return {name: (unit, sorted(steps)) for name, (unit, steps) in found.items()}
 
@@ -186,3 +208,18 @@ def number_at(checker, where, value):
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) < 1e15:
         checker.need(False, where, "a number", value)
     return float(value)
+
+
+def number_in(checker, its, key, place, under=""):
+    """A number of an event, or of a part of it. There are so many that where they stand is only written where one is wrong."""
+    value = its.get(key)
+    if type(value) in (float, int) and -1e15 < value < 1e15:
+        return value
+    return number_at(checker, f"/traceEvents/{place}{under}/{key}", value)
+
+
+def integer_in(checker, event, key, place):
+    value = event.get(key)
+    if not isinstance(value, int):
+        checker.need(False, f"/traceEvents/{place}/{key}", "an integer", value)
+    return value

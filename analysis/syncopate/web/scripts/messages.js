@@ -17,6 +17,7 @@ function readMessage(row, slice) {
 /** The decoded rows of a point with those of messages as chosen: under their senders, and of the links that hold them back. */
 function rowsWithMessages(rows) {
   const lanes = timeline.messages;
+  timeline.leftOut = [];
   for (const row of rows) {
     if (row.messages) row.messageAt = slice => readMessage(row, slice);
   }
@@ -33,7 +34,7 @@ function byTrack(one, other) {
   return one.process.localeCompare(other.process, "en", {numeric: true});
 }
 
-/** Lanes of the links that delay messages most, of those that each holds back. */
+/** Lanes of the links that delay messages most, of those that each holds back. What is left out is in timeline.leftOut. */
 function queueRows(sending) {
   const {queues} = timelinePoint();
   const held = queues.map(() => ({delay: 0, items: []}));
@@ -46,8 +47,13 @@ function queueRows(sending) {
       held[link].items.push([row, slice]);
     }
   }
-  const busiest = held.map((one, link) => ({...one, name: queues[link]})).filter(one => one.items.length).sort((one, other) => other.delay - one.delay).slice(0, MOST_QUEUES);
-  return busiest.flatMap(({name, items}) => lanesOf(items).map((lane, place) => ({
+  const holding = held.map((one, link) => ({...one, name: queues[link]})).filter(one => one.items.length).sort((one, other) => other.delay - one.delay);
+  const busiest = holding.slice(0, MOST_QUEUES).map(one => ({...one, lanes: lanesOf(one.items)}));
+  const all = busiest.reduce((sum, one) => sum + one.items.length, 0), drawn = busiest.reduce((sum, one) => sum + one.lanes.reduce((its, lane) => its + lane.length, 0), 0);
+  timeline.leftOut = [
+    holding.length > MOST_QUEUES ? `Lanes of ${MOST_QUEUES} of ${holding.length} links: those that hold messages back longest.` : "",
+    drawn < all ? `They have ${drawn} of the ${all} messages that these links hold back: at most ${MOST_QUEUE_LANES} at a time of each.` : ""];
+  return busiest.flatMap(({name, lanes}) => lanes.map((lane, place) => ({
     process: "messages held back", track: name, named: place === 0, byLink: true, layers: false, critical: false,
     kind: Int32Array.from(lane, ([row, slice]) => row.kind[slice]), iteration: Int32Array.from(lane, ([row, slice]) => row.iteration[slice]),
     start: Float64Array.from(lane, ([row, slice]) => row.start[slice]), end: Float64Array.from(lane, ([row, slice]) => row.end[slice]),
@@ -134,7 +140,7 @@ function showMessages() {
   byId("timeline-about-messages").textContent = [
     has && timeline.messages !== NO_MESSAGES ? "Messages are in lanes of their senders, and those that others hold back on a link in lanes of that link." +
       (timeline.byPart ? "" : " A message's colour is how much of its time that costs.") : "",
-    point.missing, point.messagesCut ? `Only the first ${kept} messages of the measured window are here; the timeline file has more.` : ""].filter(Boolean).join(" ");
+    ...timeline.leftOut, point.missing, point.messagesCut ? `Only the first ${kept} messages of the measured window are here; the timeline file has more.` : ""].filter(Boolean).join(" ");
 }
 
 function prepareMessages() {

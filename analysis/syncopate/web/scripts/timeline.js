@@ -6,7 +6,9 @@ const MOST_LEFT = 210;      // pixels for the names of lanes
 const MOST_LEFT_PART = 0.36;    // of the chart's width
 const SHORTEST_NS = 100;    // the furthest that one can zoom in
 // `lanes`: how many lanes there are, those of names alone included. `moment`: the time that the slider stands at. `messages`: which choice of MESSAGE_LANES.
-const timeline = {point: 0, rows: [], names: [], lanes: 0, from: 0, to: 0, moment: 0, bySlack: false, messages: 0, byPart: false};
+// `leftOut`: sentences about links and messages that have no lane.
+const timeline = {point: 0, rows: [], names: [], lanes: 0, from: 0, to: 0, moment: 0, bySlack: false, messages: 0, byPart: false, leftOut: []};
+const MOST_LINKS = 10;      // whose use a timeline has a lane of
 
 /** A row's slices as columns, in nanoseconds since the measured window began. */
 function decodedRow(row) {
@@ -383,11 +385,14 @@ function showTimeline() {
   byId("timeline-slack").closest("label").hidden = !knowsSlack;
   byId("timeline-about-slack").hidden = !knowsSlack;
   byId("timeline-about-links").hidden = !point.links.length;
+  const used = Object.keys(usesOf(point)).length;
+  byId("timeline-about-links").textContent = `A link's lane is as high as it is used.${used > MOST_LINKS ? ` Lanes of ${MOST_LINKS} of ${used} links: the busiest; links that are used alike share one.` : ""}`;
   showMessages();
   offer(byId("timeline-point"), data.timelines.map(one => one.name), timeline.point);
-  byId("timeline-cut").hidden = !point.cut;
-  byId("timeline-cut").textContent = `Only the first ${point.rows.reduce((sum, row) => sum + row.slices.length / 4, 0)} slices of the measured window are here, ` +
+  byId("timeline-cut").hidden = !point.cut && !point.leftOut;
+  const cut = `Only the first ${point.rows.reduce((sum, row) => sum + row.slices.length / 4, 0)} slices of the measured window are here, ` +
     "which is as much as the page holds of a point; the timeline file has all of them.";
+  byId("timeline-cut").textContent = [point.leftOut, point.cut ? cut : ""].filter(Boolean).join(" ");
   showStretch(timeline.from, timeline.to);
 }
 
