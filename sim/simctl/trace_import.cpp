@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "base/digest.hpp"
 #include "base/files.hpp"
 #include "base/table.hpp"
 #include "base/terminal.hpp"
@@ -120,15 +121,9 @@ void print_summary(const Imported& imported, const std::string& out) {
   }
 }
 
-/// The words of a command that imports these files, without options.
-std::vector<std::string> words_of_sources(const ImportOptions& options) {
+std::vector<std::string> words_of(const ImportOptions& options) {
   std::vector<std::string> words = {"simctl", "trace", "import"};
   words.insert(words.end(), options.profiles.begin(), options.profiles.end());
-  return words;
-}
-
-std::vector<std::string> words_of(const ImportOptions& options) {
-  std::vector<std::string> words = words_of_sources(options);
   if (!options.model.empty()) words.insert(words.end(), {"--model", options.model});
   if (options.batch > 0) words.insert(words.end(), {"--batch", std::to_string(options.batch)});
   if (!options.sizes.empty()) words.insert(words.end(), {"--sizes", options.sizes});
@@ -140,30 +135,60 @@ std::vector<std::string> words_of(const ImportOptions& options) {
   return words;
 }
 
-/// Whether the file is a trace that was imported from the same files, perhaps with other options.
-bool is_earlier_import(const std::filesystem::path& file, const ImportOptions& options) {
+/// SHA-256 of where the profiles are: their names may be those of other files in another folder.
+std::string digest_of_places(const std::vector<std::string>& profiles) {
+  std::string places;
+  for (const std::string& profile : profiles) {
+    std::error_code ignored;
+    places += std::filesystem::weakly_canonical(profile, ignored).string();
+    places += '\0';
+  }
+  return sha256(places);
+}
+
+/// SHA-256 of the content of a trace that was imported, but for this digest.
+std::string digest_of_content(Json root) {
+  root["provenance"]["import"]["trace"] = "";
+  return sha256(root.dump());
+}
+
+/// What an output would replace.
+struct FormerFile {
+  bool is_import = false;  ///< a trace that was imported from the same profiles, perhaps with other options
+  bool was_edited = false;
+  std::string workers{};  ///< digest of the file of its --workers, or empty
+};
+
+FormerFile former_file(const std::filesystem::path& file, const ImportOptions& options) {
   try {
-    const Provenance provenance = read_trace(Document::read(file)).provenance;
-    const std::string same = command_line(words_of_sources(options));
-    return provenance.kind == "imported" && (provenance.command == same || provenance.command.starts_with(same + " --"));
+    const Document document = Document::read(file);
+    const Provenance provenance = read_trace(document).provenance;
+    if (provenance.kind != "imported" || !provenance.import) return {};
+    if (provenance.import->profiles != digest_of_places(options.profiles)) return {};
+    const bool was_edited = provenance.import->trace != digest_of_content(document.root());
+    return {.is_import = true, .was_edited = was_edited, .workers = provenance.import->workers};
   } catch (const InputError&) {
-    return false;
+    return {};
   }
 }
 
-/// Throws UsageError where an output would replace a file that is no earlier import of the same profiles. Devices and pipes are no such
-/// files.
+/// Throws UsageError where an output would replace a file that is no earlier import of the same profiles, or one that was edited. Devices
+/// and pipes are no such files.
 void require_replaceable(const ImportOptions& options) {
   std::error_code ignored;
   const auto is_file = [&ignored](const std::string& name) { return name != "-" && std::filesystem::is_regular_file(name, ignored); };
   if (options.force) return;
-  const bool is_again = is_file(options.out) && is_earlier_import(options.out, options);
-  if (is_file(options.out) && !is_again) {
-    throw UsageError(
-        fmt::format("-o {}: there is such a file, and it is no import of {}; choose another name, or overwrite it with --force",
-                    options.out, fmt::join(options.profiles, " ")));
+  FormerFile former;
+  if (is_file(options.out)) {
+    former = former_file(options.out, options);
+    if (!former.is_import || former.was_edited) {
+      throw UsageError(fmt::format("-o {}: there is such a file, and it is {} {}{}; choose another name, or overwrite it with --force",
+                                   options.out, former.is_import ? "an import of" : "no import of", fmt::join(options.profiles, " "),
+                                   former.was_edited ? " that was edited" : ""));
+    }
   }
-  if (!options.workers.empty() && is_file(options.workers) && !is_again) require_new("--workers ", options.workers, options.force);
+  if (options.workers.empty() || !is_file(options.workers)) return;
+  if (former.workers.empty() || former.workers != sha256(read_file(options.workers))) require_new("--workers ", options.workers, false);
 }
 
 ImportSettings settings_of(const ImportOptions& options, const std::vector<Parameter>& sizes) {
@@ -180,8 +205,13 @@ void warn_of_mended(const std::string& file, std::size_t mended) {
            file, mended, mended == 1 ? "" : "s");
 }
 
-void write_imported(const ImportOptions& options, Trace trace, const std::filesystem::path& out, const std::string& profile) {
+/// `workers`: the text of the file of --workers, or empty.
+void write_imported(const ImportOptions& options, Trace trace, const std::filesystem::path& out, const std::string& profile,
+                    const std::string& workers = "") {
   trace.provenance.command = command_line(words_of(options));
+  trace.provenance.import = {
+      .profiles = digest_of_places(options.profiles), .workers = workers.empty() ? "" : sha256(workers), .trace = ""};
+  trace.provenance.import->trace = digest_of_content(parse_json(write_trace(trace), out.string()));
   write_trace_file(out, trace, fmt::format("{}: the profile", profile));
 }
 
@@ -211,6 +241,19 @@ void write_each(const ImportOptions& options, const std::vector<RankProfile>& ra
   }
 }
 
+/// The text of the file of --workers.
+std::string workers_text(const ImportOptions& options, const std::vector<RankProfile>& ranks, const RankComparison& comparison) {
+  Json workers = workers_of(comparison);
+  if (!options.each.empty()) {
+    workers.erase("slow");  // the traces say it
+    workers["traces"] = Json::array();
+    for (const RankProfile& rank : ranks)
+      workers["traces"].push_back(
+          {{"ranks", std::to_string(rank.rank)}, {"trace", std::filesystem::absolute(trace_of_rank(options, rank)).string()}});
+  }
+  return workers.dump(2) + "\n";
+}
+
 /// Writes the trace of the median rank, and what the other ranks tell.
 void import_job(const ImportOptions& options, const std::vector<std::filesystem::path>& files, const ImportSettings& settings) {
   if (!options.pid.empty()) throw UsageError("--pid chooses a process of one file; give that file alone, or choose with --rank");
@@ -226,18 +269,9 @@ void import_job(const ImportOptions& options, const std::vector<std::filesystem:
     median.trace.provenance.note +=
         fmt::format("; rank {}, whose compute is the median of {} ranks", comparison.ranks[comparison.median].rank, ranks.size());
   }
-  write_imported(options, median.trace, options.out, ranks[comparison.median].file);
-  if (!options.workers.empty()) {
-    Json workers = workers_of(comparison);
-    if (!options.each.empty()) {
-      workers.erase("slow");  // the traces say it
-      workers["traces"] = Json::array();
-      for (const RankProfile& rank : ranks)
-        workers["traces"].push_back(
-            {{"ranks", std::to_string(rank.rank)}, {"trace", std::filesystem::absolute(trace_of_rank(options, rank)).string()}});
-    }
-    write_output(options.workers, workers.dump(2) + "\n");
-  }
+  const std::string workers = options.workers.empty() ? "" : workers_text(options, ranks, comparison);
+  write_imported(options, median.trace, options.out, ranks[comparison.median].file, workers);
+  if (!options.workers.empty()) write_output(options.workers, workers);
   print_summary(median, options.out);
   for (const RankProfile& rank : ranks) warn_of_mended(rank.file, rank.mended);
   if (ranks.size() > 1) display(stream_beside(options.out), "\n{}", describe(comparison));
@@ -265,7 +299,8 @@ void add_trace_import_command(CLI::App& app) {
   command->add_option("--workers", options->workers,
                       "write what the ranks of a job tell as a scenario's \"workers\": who is slow, and the jitter");
   command->add_option("--each", options->each, "folder for a trace of each rank, which --workers then names instead of factors");
-  command->add_option("-o", options->out, "trace/1 file to write; an earlier import of the same profiles is replaced")->required();
+  command->add_option("-o", options->out, "trace/1 file to write; an earlier import of the same profiles is replaced, unless it was edited")
+      ->required();
   command->add_flag("--force", options->force, "overwrite any other file, too");
   command->footer("Example: simctl trace import traces/profiles/generated.pt.trace.json -o results/generated.json");
   command->callback([options] {

@@ -24,6 +24,16 @@ std::optional<Seconds> optional_seconds(Object& fields, const std::string& key) 
   return field ? std::optional(field->seconds()) : std::nullopt;
 }
 
+ImportDigests read_digests(const Field& field) {
+  Object fields(field);
+  ImportDigests digests;
+  digests.profiles = fields.at("profiles").text();
+  digests.workers = optional_text(fields, "workers");
+  digests.trace = fields.at("trace").text();
+  fields.finish();
+  return digests;
+}
+
 Provenance read_provenance(const Field& field) {
   Object fields(field);
   Provenance provenance;
@@ -32,6 +42,7 @@ Provenance read_provenance(const Field& field) {
   provenance.utc = optional_text(fields, "utc");
   provenance.command = optional_text(fields, "command");
   provenance.note = optional_text(fields, "note");
+  if (const auto import = fields.find("import")) provenance.import = read_digests(*import);
   fields.finish();
   return provenance;
 }

@@ -34,6 +34,13 @@ struct Gradient {
   std::optional<Seconds> ready;     ///< time since backward began; all gradients of a trace have it, or none
 };
 
+/// What `simctl trace import` knows an earlier result of its own by: SHA-256 digests.
+struct ImportDigests {
+  std::string profiles;  ///< of the resolved paths of the profiles
+  std::string workers;   ///< of the file that --workers wrote, or empty
+  std::string trace;     ///< of the trace's content but for this digest
+};
+
 /// The origin of a trace. `kind` is "measured", "imported" or "synthetic".
 struct Provenance {
   std::string kind;
@@ -41,6 +48,7 @@ struct Provenance {
   std::string utc;
   std::string command;
   std::string note;
+  std::optional<ImportDigests> import{};  ///< only in files of traces: results do not repeat it
 
   bool synthetic() const { return kind == "synthetic"; }
 };
@@ -71,7 +79,7 @@ Trace read_trace(const Document& document, const std::string& pointer = "");
 /// The same trace with all times multiplied by `factor`, which its provenance then says.
 Trace scaled(const Trace& trace, double factor);
 
-/// The JSON object of a provenance, without empty fields.
+/// The JSON object of a provenance, without empty fields and digests.
 Json provenance_json(const Provenance& provenance);
 
 /// The trace/1 text of a trace. Times have nine significant digits.

@@ -31,6 +31,13 @@ Json gradient_json(const Gradient& gradient, const std::vector<Layer>& layers) {
   return json;
 }
 
+Json digests_json(const ImportDigests& digests) {
+  Json json = {{"profiles", digests.profiles}};
+  if (!digests.workers.empty()) json["workers"] = digests.workers;
+  json["trace"] = digests.trace;
+  return json;
+}
+
 }  // namespace
 
 Json provenance_json(const Provenance& provenance) {
@@ -48,6 +55,7 @@ Json provenance_json(const Provenance& provenance) {
 std::string write_trace(const Trace& trace) {
   Json head = {
       {"format", "trace/1"}, {"provenance", provenance_json(trace.provenance)}, {"model", {{"name", trace.model}, {"batch", trace.batch}}}};
+  if (trace.provenance.import) head["provenance"]["import"] = digests_json(*trace.provenance.import);
   if (!trace.dtype.empty()) head["model"]["dtype"] = trace.dtype;
   if (!trace.input.empty()) head["model"]["input"] = trace.input;
   if (!trace.device_kind.empty()) head["device"] = {{"kind", trace.device_kind}};

@@ -128,23 +128,34 @@ def cost(cluster, algorithm):
     return latencies * alpha, transfers * beta + reductions * gamma
 
 
+AUTOMATIC = ("ring", "halving-doubling", "recursive-doubling")  # "auto": the fastest for each size (scenarios/FIDELITY.md)
+
+
+def fastest(cluster, all_reduce):
+    """bytes -> the (a, b) of what carries them."""
+    names = [all_reduce] if all_reduce != "auto" else [cluster["fit"]["algorithm"]] if "fit" in cluster else AUTOMATIC
+    lines = [cost(cluster, name) for name in names]
+    return lambda size: min(lines, key=lambda line: line[0] + line[1] * size)
+
+
 # Groups (sim/schedule/README.md): slices of the gradients in the order of readiness. A rule yields every grouping
 # that it admits: one, but for ties between optima.
 
 
-def one_each(gradients, a, b, schedule):
+def one_each(gradients, line, schedule):
     yield [[gradient] for gradient in gradients]
 
 
-def everything(gradients, a, b, schedule):
+def everything(gradients, line, schedule):
     yield [gradients]
 
 
-def greedy(gradients, a, b, schedule):
+def greedy(gradients, line, schedule):
     """MG-WFBP (Shi, Chu and Li, INFOCOM 2019), Algorithm 1. Layer L, ready first, is gradients[0]."""
     groups, group, free = [], [gradients[0]], 0.0
     for gradient in gradients[1:]:
         start = max(free, group[-1][0])  # tau_c of what has been merged up to here
+        a, b = line(size_of(group))
         if gradient[0] - start < a:
             group = group + [gradient]
         else:
@@ -153,12 +164,17 @@ def greedy(gradients, a, b, schedule):
     yield groups + [group]
 
 
-def optimal(gradients, a, b, schedule):
+def optimal(gradients, line, schedule):
     """E[j] = min over i < j of max(E[i], ready(j)) + a + b (S[j] - S[i]) (S. Shi et al., MG-WFBP)."""
     before = [0, *itertools.accumulate(size for _, size in gradients)]
+
+    def after(start, size):
+        a, b = line(size)
+        return start + a + b * size
+
     end, cuts = [0.0], [[]]
     for j in range(1, len(before)):
-        ends = [max(end[i], gradients[j - 1][0]) + a + b * (before[j] - before[i]) for i in range(j)]
+        ends = [after(max(end[i], gradients[j - 1][0]), before[j] - before[i]) for i in range(j)]
         end.append(min(ends))
         cuts.append([i for i in range(j) if ends[i] <= end[j] * (1 + 1e-9)])
 
@@ -171,7 +187,7 @@ def optimal(gradients, a, b, schedule):
     yield from first(len(gradients))
 
 
-def buckets(gradients, a, b, schedule):
+def buckets(gradients, line, schedule):
     """PyTorch DDP (Li et al., VLDB 2020): the tensor that reaches the limit closes the bucket."""
     first, later = quantity(schedule.get("first_bucket", 2**20)), quantity(schedule.get("bucket", 25 * 2**20))
     backwards = schedule.get("last_bucket", False)
@@ -193,7 +209,7 @@ def cycle_of(ready, schedule):
     return math.ceil(ready / schedule.get("cycle_s", 1e-3) * (1 - 1e-12))
 
 
-def cycles(gradients, a, b, schedule):
+def cycles(gradients, line, schedule):
     """Horovod: what is ready at the end of a cycle, up to the threshold."""
     threshold, groups = quantity(schedule.get("threshold", 2**27)), []
     for gradient in gradients:
@@ -205,7 +221,7 @@ def cycles(gradients, a, b, schedule):
     yield groups
 
 
-def given(gradients, a, b, schedule):
+def given(gradients, line, schedule):
     """So many gradients in each group; what is left is one more."""
     groups, first = [], 0
     for count in [*schedule.get("groups", []), len(gradients)]:
@@ -291,10 +307,13 @@ def rows(point):
     if cluster["nodes"] == 1:
         yield row(point, forward, backward, update, [], [])
         return
-    a, b = cost(cluster, point.get("all_reduce", "ring"))
+    line = fastest(cluster, point.get("all_reduce", "ring"))
     rule, queued = SCHEDULES[schedule["name"]]
-    for groups in rule(gradients, a, b, schedule):
-        messages = [(queued(group[-1][0], backward, schedule), a + b * size_of(group)) for group in groups]
+    for groups in rule(gradients, line, schedule):
+        messages = []
+        for group in groups:
+            a, b = line(size_of(group))
+            messages.append((queued(group[-1][0], backward, schedule), a + b * size_of(group)))
         yield row(point, forward, backward, update, groups, messages)
 
 

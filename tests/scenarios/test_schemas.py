@@ -78,7 +78,8 @@ CLUSTERS = [FULL_CLUSTER, cluster(regions=SHARES, wan=[WAN]), cluster(regions=[{
             *(cluster(regions=FAR["regions"], wan=[STORED | {"via": via}]) for via in ("object-storage", {"name": "object-storage", "download": {"up": 1e9, "down": "1Gbps"}})), cluster(fit=[FIT, POINTS]), cluster(fit=FIT),
             *(cluster(topology=topology) for topology in TOPOLOGIES)]
 
-TRACE = trace(provenance={"kind": "synthetic", "source": "a test", "utc": "now", "command": "none", "note": "none"}, device={"kind": "gpu", "name": "none"}, software={"any": 1},
+TRACE = trace(provenance={"kind": "synthetic", "source": "a test", "utc": "now", "command": "none", "note": "none", "import": {"profiles": "a", "workers": "b", "trace": "c"}},
+              device={"kind": "gpu", "name": "none"}, software={"any": 1},
               timing={"any": []}, update_s=0.001, model={"name": "three", "batch": 4, "dtype": "fp32", "input": [3, 32, 32]}, iteration={"forward_s": 0.003, "backward_s": 0.007},
               layers=[{"name": "l0", "type": "conv", "forward_s": 0.001, "forward_quartiles_s": [0.0009, 0.0011], "backward_s": 0.002, "backward_quartiles_s": [0, 1]}],
               gradients=[{"name": "l0.weight", "layer": "l0", "bytes": "1MB", "shape": [250, 1000], "ready_s": 0.001}])

@@ -716,6 +716,13 @@ class Ranks(Brought):
         for words in (("--force",), ()):
             self.assertEqual(self.simctl("trace", "import", "job", "-o", "out.json", "--workers", "w.json", *words).returncode, 0)
             self.assertNotEqual((self.folder / "w.json").read_text(), "{}")
+        again = lambda: self.simctl("trace", "import", "job", "-o", "out.json", "--workers", "w.json").returncode
+        for text in ('{"slow": []}', ""):  # edited
+            (self.folder / "w.json").write_text(text)
+            self.assertEqual(again(), 2)
+            self.assertEqual((self.folder / "w.json").read_text(), text)
+        (self.folder / "w.json").unlink()
+        self.assertEqual((again(), again()), (0, 0))
 
     def test_one_rank_is_chosen(self):
         self.job(slow=lambda step: 1.2)

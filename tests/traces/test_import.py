@@ -231,9 +231,7 @@ class Generated(ImportCase):
             (self.folder / "out.json").unlink()
         self.assertEqual(imported("mine.json").returncode, 0)
         trace = self.trace()
-        for changes in ({"provenance": {**trace["provenance"], "kind": "measured"}}, {"provenance": {**trace["provenance"], "command": "simctl trace import mine.jsonx"}},
-                        {"provenance": {**trace["provenance"], "command": "simctl trace import mine.json and.json"}}, {"provenance": {"kind": "imported", "source": "x"}},
-                        {"format": "scenario/1"}):
+        for changes in ({"provenance": {**trace["provenance"], "kind": "measured"}}, {"provenance": {"kind": "imported", "source": "x"}}, {"format": "scenario/1"}):
             text = json.dumps({**trace, **changes})
             (self.folder / "out.json").write_text(text)
             self.assertEqual(outcome(imported("mine.json")), refused("mine.json"), changes)
@@ -245,6 +243,47 @@ class Generated(ImportCase):
         self.assertEqual(self.trace(), trace)
         self.assertEqual(self.simctl("trace", "import", "mine.json", "-o", "/dev/null").returncode, 0)
         self.assertEqual(imported("mine.json", "--workers", "/dev/null").returncode, 0)
+
+    def test_an_import_that_was_edited_is_not_replaced(self):
+        Profile().write(self.folder / "mine.json")
+        imported = lambda *words: self.simctl("trace", "import", "mine.json", "-o", "out.json", *words)
+        self.assertEqual(imported().returncode, 0)
+        trace = self.trace()
+        layers, provenance = trace["layers"], trace["provenance"]
+        for changes in ({"update_s": 1e-3}, {"layers": [{**layers[0], "forward_s": 1.5 * layers[0]["forward_s"]}, *layers[1:]]}, {"x-mine": "a note"},
+                        {"provenance": {**provenance, "note": "mine"}}, {"provenance": {**provenance, "x-mine": 1}}, {"model": {**trace["model"], "name": "another"}},
+                        {"provenance": {**provenance, "command": "simctl trace import mine.jsonx"}}, {"provenance": {**provenance, "command": "simctl trace import mine.json and.json"}},
+                        {"provenance": {**provenance, "import": {**provenance["import"], "trace": "0"}}}):
+            text = json.dumps({**trace, **changes})
+            (self.folder / "out.json").write_text(text)
+            done = imported("--batch", 8)
+            self.assertEqual((done.returncode, done.stdout, done.stderr), (2, "", "simctl: -o out.json: there is such a file, and it is an import of mine.json that was edited; "
+                                                                           "choose another name, or overwrite it with --force\n"), changes)
+            self.assertEqual((self.folder / "out.json").read_text(), text)
+        (self.folder / "out.json").write_text(json.dumps(trace, indent=1))  # laid out anew, with the same content
+        self.assertEqual(imported().returncode, 0)
+        self.assertEqual(self.trace(), trace)
+
+    def test_a_file_of_the_same_name_elsewhere_is_another_one(self):
+        """What counts is where the profile is, however it is named."""
+        for folder in ("here", "there"):
+            (self.folder / folder).mkdir()
+            Profile().write(self.folder / folder / "mine.json")
+        (self.folder / "link").symlink_to("here")
+        out = self.folder / "out.json"
+        imported = lambda folder, name, *words: self.simctl("trace", "import", name, "-o", out, *words, cwd=self.folder / folder)
+        self.assertEqual(imported("here", "mine.json").returncode, 0)
+        first = out.read_bytes()
+        for folder, name in (("there", "mine.json"), ("", "there/mine.json"), ("here", "../there/mine.json")):
+            done = imported(folder, name)
+            self.assertEqual((done.returncode, done.stdout), (2, ""), (folder, name))
+            self.assertIn(f"it is no import of {name}; choose another name", done.stderr)
+            self.assertEqual(out.read_bytes(), first)
+        for folder, name in (("here", "mine.json"), ("here", "./mine.json"), ("", "here/mine.json"), ("there", "../here/mine.json"), ("", "link/mine.json"),
+                             ("there", self.folder / "here/mine.json")):
+            self.assertEqual(imported(folder, name).returncode, 0, (folder, name))
+        self.assertEqual(imported("there", "mine.json", "--force").returncode, 0)
+        self.assertEqual(imported("there", "mine.json").returncode, 0)
 
     def test_few_steps_and_no_optimizer_are_warned_of(self):
         table = [({"steps": 2}, "simctl: warning: out.json of 2 steps; record at least 5 for medians that mean something\n"),

@@ -12,6 +12,7 @@ from typing import Any, Mapping
 from syncopate.api import cache as caching
 from syncopate.api import options, scenario, simctl
 from syncopate.api.answers import Advice, Calibration, Made, Solution
+from syncopate.api.brief import brief
 from syncopate.api.result import Call, Result
 from syncopate.common.errors import InputError, UsageError
 
@@ -21,10 +22,11 @@ SHOW_AFTER, LOOK_EVERY = 2.0, 0.5        # seconds
 Source = str | os.PathLike | Mapping[str, Any] | None
 
 
+@brief
 def run(scenario_: Source = None, /, *, cache: bool = True, progress: bool = True, set: Mapping[str, Any] | None = None, **keywords: Any) -> Result:
     """Simulates every point of a scenario: `simctl run`.
 
-    scenario_: a dict (scenario/1), a file's path, a name that ships, or nothing: then keywords say all.
+    scenario_: a dict (scenario/1), a file's path, a name that ships, or nothing: then keywords say all, and `all_reduce` is "auto" unless they do.
     set: {JSON pointer: value}. A list of values sweeps the key, all else sets it; a list that is one value: [[...]].
     keywords: options of `simctl run` by their names with underscores (True: without a value; a list: joined by commas); all others are keys
         of the scenario, with `nodes` and `bandwidth` for /cluster/nodes and /cluster/link/bandwidth. A list of values sweeps the key. A name
@@ -61,6 +63,7 @@ def run(scenario_: Source = None, /, *, cache: bool = True, progress: bool = Tru
     return Result(made.out, call, made.holder)
 
 
+@brief
 def load(folder: str | os.PathLike) -> Result:
     """The results in a folder that `simctl run -o` wrote. Raises InputError where it holds none, or those of an older version."""
     result = Result(Path(os.fspath(folder)))
@@ -68,6 +71,7 @@ def load(folder: str | os.PathLike) -> Result:
     return result
 
 
+@brief
 def solve(scenario_: Source = None, /, *, cache: bool = True, set: Mapping[str, Any] | None = None, **keywords: Any) -> Solution:
     """Finds from which value of a key on, or up to which, a result is as wanted, for each point of the sweep: `simctl solve`.
 
@@ -84,6 +88,7 @@ def solve(scenario_: Source = None, /, *, cache: bool = True, set: Mapping[str, 
     return Solution(json.loads(said.out))
 
 
+@brief
 def calibrate(scenario_: Source = None, /, *, cache: bool = True, set: Mapping[str, Any] | None = None, **keywords: Any) -> Calibration:
     """Fits a scenario to runs of your own, and predicts other numbers of GPUs: `simctl calibrate`.
 
@@ -106,6 +111,7 @@ def calibrate(scenario_: Source = None, /, *, cache: bool = True, set: Mapping[s
     return Calibration(json.loads(said.out))
 
 
+@brief
 def advise(advice: Source = None, /, *, cache: bool = True, output: str | os.PathLike | None = None, **keywords: Any) -> Advice:
     """Chooses a schedule, its parameters, a cluster and its size, by time or cost: `simctl advise`.
 
@@ -128,6 +134,7 @@ def advise(advice: Source = None, /, *, cache: bool = True, output: str | os.Pat
     return Advice(made.said.text, made.out, made.holder)
 
 
+@brief
 def fit_cluster(*files: str | os.PathLike, output: str | os.PathLike | None = None, **keywords: Any) -> Made:
     """Makes a cluster from collectives timed by netprobe, nccl-tests and others: `simctl cluster fit`.
 
@@ -137,6 +144,7 @@ def fit_cluster(*files: str | os.PathLike, output: str | os.PathLike | None = No
     return make(("cluster", "fit"), files, output, keywords)
 
 
+@brief
 def import_trace(*profiles: str | os.PathLike, output: str | os.PathLike | None = None, **keywords: Any) -> Made:
     """Makes a trace from a torch.profiler file, or from those of all ranks of a job: `simctl trace import`.
 
@@ -149,7 +157,7 @@ def import_trace(*profiles: str | os.PathLike, output: str | os.PathLike | None 
 def prepare(command: tuple[str, ...], kind: str, given: Source, keywords: Mapping[str, Any], pointers: Any) -> tuple[dict[str, Any], Call]:
     """(options among the keywords, what to call the command with)."""
     chosen, others = options.split(command, keywords)
-    base = {"format": f"{kind}/1"}
+    base = {"format": f"{kind}/1", "all_reduce": "auto"}      # as simctl new writes it
     if kind == "scenario":
         base["name"] = name_of(others)
     else:

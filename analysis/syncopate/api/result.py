@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Iterable, NamedTuple
 from syncopate.api import cache as caching
 from syncopate.api import options, simctl
 from syncopate.api.answers import OPENING, Explanation, Picture, Timeline, as_html, escaped
+from syncopate.api.brief import brief
 from syncopate.common.errors import InputError, UsageError
 from syncopate.common.wording import counted, duration
 
@@ -20,6 +21,7 @@ LARGER_IS_BETTER = ("throughput_samples_per_s", "speedup", "efficiency", "goodpu
                     "effective_time_ratio_high", "bus_bandwidth_Bps", "jain")
 SHOWN = ("schedule", "nodes", "iteration_s", "efficiency", "throughput_samples_per_s", "total_h", "cost")      # after the swept keys
 ROWS = 20               # of a table that shows itself
+SUMMARY = "display: list-item; cursor: pointer"     # Jupyter's own style hides the triangle
 
 
 class Call(NamedTuple):
@@ -102,6 +104,7 @@ class Result:
         raise InputError(f'column "{name}": expected a column of results.csv, or the end of a swept key ({", ".join(swept) or "nothing is swept"}); '
                          + (f"did you mean {' or '.join(near)}?" if near else "list(result.table) has all columns"))
 
+    @brief
     def plot(self, x: str, y: str, *, axes: Any = None) -> Picture:
         """Draws column `y` over column `x`, with a line for each combination of the other swept keys, and 95% intervals of iteration_s.
 
@@ -113,6 +116,7 @@ class Result:
         from syncopate.api.plot import plot
         return plot(self, self.column(x), self.column(y), axes)
 
+    @brief
     def best(self, figure: str = "iteration_s", *, by: Iterable[str] | None = None, largest: bool | None = None) -> pandas.DataFrame:
         """The rows with the best `figure`, one for each combination of `by`: by default of all swept keys but schedule and all-reduce.
 
@@ -150,6 +154,7 @@ class Result:
         run = Run(self.folder, self.about, rows, self.swept, [], [], [])
         return read_means([run], rows.assign(run=0))
 
+    @brief
     def explain(self, point: int = 0, **keywords: Any) -> Explanation:
         """Says why an iteration of a point takes as long as it does, and what would make it faster: `simctl explain`.
 
@@ -175,6 +180,7 @@ class Result:
             simctl.fail(said)
         return Explanation(json.loads(said.out), title)
 
+    @brief
     def timeline(self, point: int = 0, **keywords: Any) -> Timeline:
         """What happened in a point: a figure of one iteration, and a file for Perfetto.
 
@@ -235,7 +241,7 @@ class Result:
         more = f"<p>{len(table) - ROWS:,} more rows: .table has all</p>" if len(table) > ROWS else ""
         notes = "".join(f"<li>{escaped(note)}</li>" for note in self.notes)
         return (f"{OPENING}<p><b>{escaped(self._head())}</b></p>" + "".join(f"<p>{escaped(line)}</p>" for line in self.answer)
-                + as_html(rows, ROWS) + more + (f"<details><summary>notes</summary><ul>{notes}</ul></details>" if notes else "") + "</div>")
+                + as_html(rows, ROWS) + more + (f'<details><summary style="{SUMMARY}">notes</summary><ul>{notes}</ul></details>' if notes else "") + "</div>")
 
 
 def is_choice(pointer: str) -> bool:
