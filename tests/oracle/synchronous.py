@@ -20,7 +20,7 @@ def slices(point, tangent, schedule):
         admitted = merging.RULES[schedule["name"]](gradients, tangent)
     else:
         rule, _ = SCHEDULES[schedule["name"]]
-        admitted = rule(gradients, 0.0, 0.0, schedule)
+        admitted = rule(gradients, None, schedule)
     return min(admitted, key=lambda sliced: (len(sliced), [-len(group) for group in sliced[:1] + sliced[::-1]]))
 
 

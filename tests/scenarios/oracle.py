@@ -151,15 +151,18 @@ def everything(gradients, line, schedule):
 
 
 def greedy(gradients, line, schedule):
-    """MG-WFBP (Shi, Chu and Li, INFOCOM 2019), Algorithm 1. Layer L, ready first, is gradients[0]."""
+    """MG-WFBP (Shi, Chu and Li, INFOCOM 2019), Algorithm 1, by what one message takes less than two (Eq. 17). Layer L, ready first, is
+    gradients[0]."""
     groups, group, free = [], [gradients[0]], 0.0
     for gradient in gradients[1:]:
         start = max(free, group[-1][0])  # tau_c of what has been merged up to here
-        a, b = line(size_of(group))
-        if gradient[0] - start < a:
+        size = size_of(group)
+        (a, b), (c, d), (e, f) = line(size), line(gradient[1]), line(size + gradient[1])
+        saved = (a + c - e) + ((b - f) * size + (d - f) * gradient[1])
+        if gradient[0] - start < saved:
             group = group + [gradient]
         else:
-            free = start + a + b * size_of(group)
+            free = start + a + b * size
             groups, group = groups + [group], [gradient]
     yield groups + [group]
 
