@@ -129,7 +129,9 @@ Bytes timeline_of(const Scenario& scenario, const RunPlan& plan, const TimelineV
   const double steps = view.iterations ? view.iterations->last - view.iterations->first + 1.0 : steps_of(scenario);
   const auto layers = static_cast<double>(scenario.trace->layers.size());
   const auto gradients = static_cast<double>(scenario.trace->gradients.size());
-  const double messages = gradients * (scenario.schedule.traffic.servers ? 2.0 : 1.0);
+  const double posts =
+      plan.counts.steps > 0.0 ? plan.counts.posts / plan.counts.steps : 0.0;  // more than gradients where they move in parts
+  const double messages = std::max(gradients, posts) * (scenario.schedule.traffic.servers ? 2.0 : 1.0);
   constexpr double phases = 6.0;
   const double changes = changes_of_link_use(scenario, simulated, messages);
   constexpr double links = 10.0;

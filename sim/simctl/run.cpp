@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <map>
 #include <memory>
@@ -74,7 +75,7 @@ class StudyRun {
     check_records();
     check_paje();
     const auto lacks_file = [this](int point) {
-      return (timeline_points_[place(point)] && !has_file(timeline_name(point))) || (recorded_points_[place(point)] && !has_record(point));
+      return (timeline_points_[place(point)] && !has_timeline(point)) || (recorded_points_[place(point)] && !has_record(point));
     };
     shared_.emplace(study, options.sharing, options.folder, !options.no_symmetry, lacks_file);
   }
@@ -329,6 +330,15 @@ class StudyRun {
 
   bool has_record(int point) const {
     return is_record_with(std::filesystem::path(options_.folder) / dataflow_name(point), read_optimizer(options_.optimizer));
+  }
+
+  /// Not one that was cut to its share of bytes where all of the run is asked for.
+  bool has_timeline(int point) const {
+    std::ifstream file(std::filesystem::path(options_.folder) / timeline_name(point));
+    if (!file || options_.timelines.iterations != "all") return static_cast<bool>(file);
+    std::string head;
+    std::getline(file, head);  // has what is told of the timeline
+    return head.find("\"left_out\":") == std::string::npos;
   }
 
   bool has_file(const std::string& name) const {

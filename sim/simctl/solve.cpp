@@ -59,6 +59,10 @@ class Condition {
     const auto found = std::find(names.begin(), names.end(), name);
     if (found == names.end())
       throw UsageError(fmt::format("--until '{}': results have no column \"{}\"{}", text, name, did_you_mean(name, names)));
+    if (name == "iteration_fast_s" || name == "iteration_slow_s") {
+      throw UsageError(fmt::format(
+          "--until '{}': {} is of usual networks, over which the column \"usual networks\" has the answers; use iteration_s", text, name));
+    }
     column_ = &figures()[static_cast<std::size_t>(found - names.begin())];
     const auto limit = to_number(number.data());
     if (!limit) throw UsageError(fmt::format("--until '{}': \"{}\" is not a number", text, number.data()));
@@ -237,6 +241,10 @@ class Solver {
 
   /// Where the condition holds over the faster and over the slower of usual networks. Empty if that is not known.
   std::string usual_answer(const Search& asked) const {
+    const auto has_failed = [&](const Search& search) {
+      return search.point == asked.point && !search.is_asked_for() && !search.error.empty();
+    };
+    if (std::any_of(searches_.begin(), searches_.end(), has_failed)) return "failed";
     const Search* const fast = over(&LinkKind::high, asked);
     const Search* const slow = over(&LinkKind::low, asked);
     if (fast == nullptr || slow == nullptr) return "";

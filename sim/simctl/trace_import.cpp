@@ -156,6 +156,7 @@ std::string digest_of_content(Json root) {
 struct FormerFile {
   bool is_import = false;  ///< a trace that was imported from the same profiles, perhaps with other options
   bool was_edited = false;
+  bool is_older = false;  ///< an import that does not tell of what, as earlier versions wrote them
   std::string workers{};  ///< digest of the file of its --workers, or empty
 };
 
@@ -163,7 +164,8 @@ FormerFile former_file(const std::filesystem::path& file, const ImportOptions& o
   try {
     const Document document = Document::read(file);
     const Provenance provenance = read_trace(document).provenance;
-    if (provenance.kind != "imported" || !provenance.import) return {};
+    if (provenance.kind != "imported") return {};
+    if (!provenance.import) return {.is_older = !provenance.command.empty()};
     if (provenance.import->profiles != digest_of_places(options.profiles)) return {};
     const bool was_edited = provenance.import->trace != digest_of_content(document.root());
     return {.is_import = true, .was_edited = was_edited, .workers = provenance.import->workers};
@@ -182,9 +184,12 @@ void require_replaceable(const ImportOptions& options) {
   if (is_file(options.out)) {
     former = former_file(options.out, options);
     if (!former.is_import || former.was_edited) {
-      throw UsageError(fmt::format("-o {}: there is such a file, and it is {} {}{}; choose another name, or overwrite it with --force",
-                                   options.out, former.is_import ? "an import of" : "no import of", fmt::join(options.profiles, " "),
-                                   former.was_edited ? " that was edited" : ""));
+      const std::string profiles = fmt::format("{}", fmt::join(options.profiles, " "));
+      const std::string what = former.is_older     ? "an import by an older version, which does not tell whether it was edited"
+                               : former.was_edited ? fmt::format("an import of {} that was edited", profiles)
+                                                   : fmt::format("no import of {}", profiles);
+      throw UsageError(
+          fmt::format("-o {}: there is such a file, and it is {}; choose another name, or overwrite it with --force", options.out, what));
     }
   }
   if (options.workers.empty() || !is_file(options.workers)) return;

@@ -83,6 +83,8 @@ class Solve(Case):
         swept = self.one() | {"sweep": {"/schedule/name": ["wfbp", "sync-easgd"]}}
         usual = {"--for": "/cluster/link/bandwidth", "--from": "1Gbps", "--to": "2Gbps", "--until": "efficiency > 0"}
         for changes, message in (({"--until": "efficiency"}, "--until 'efficiency': expected a column, >=, <=, > or <, and a number, such as 'efficiency >= 0.9'"),
+                                 ({"--until": "iteration_slow_s < 1"}, "--until 'iteration_slow_s < 1': iteration_slow_s is of usual networks, over which the column "
+                                  "\"usual networks\" has the answers; use iteration_s"),
                                  ({"--until": "eficiency > 1"}, "--until 'eficiency > 1': results have no column \"eficiency\"; did you mean \"efficiency\"?"),
                                  ({"--until": "efficiency > 1e"}, "--until 'efficiency > 1e': \"1e\" is not a number"),
                                  ({"--until": "schedule > 1"}, "--until: the column schedule has no number in this scenario"),

@@ -252,6 +252,9 @@ class Timeline(Case):
             self.assertEqual([e["args"]["iteration"] for e in self.slices(timeline, COMPUTE, 0, "step")], list(range(warmup, warmup + count)))
             self.assertEqual(timeline["otherData"]["left_out"], f"Only the first {count} measured iterations are here; --iterations all keeps the whole run.")
             self.assertLess(path.stat().st_size, 4e6)
+        done = self.simctl("run", "scenario.json", "-o", "out", "--resume", "--quiet", "--timeline", "0", "--iterations", "all")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual(len(self.slices(json.loads((self.folder / "out/timeline-0.json").read_text()), COMPUTE, 0, "step")), 102)
         for words in (("--timeline", "0"), ("--timeline", "0", "--iterations", "all"), ("--set", "/sweep/~1seed=[0]", "--timeline", "--iterations", "all")):
             done = self.run_scenario(content, "--quiet", *words)
             self.assertEqual((done.returncode, done.stderr), (0, ""))
@@ -285,9 +288,11 @@ class Timeline(Case):
     def test_large_timelines_are_announced_with_their_size(self):
         """The size that is told is between a half and twice the files'."""
         for workers, schedule in (({}, "wfbp"), ({"jitter": {"distribution": "uniform", "cv": 0.1}}, "wfbp"), ({}, "asgd"),
+                                  ({"jitter": {"distribution": "uniform", "cv": 0.1}}, {"name": "ps-sgd", "partition": "100kB"}),
                                   ({"jitter": {"distribution": "uniform", "cv": 0.1}}, "ps-sgd")):
             with self.subTest(workers=workers, schedule=schedule):
-                content = scenario(trace="cpu-resnet50-b8", workers=workers, schedule={"name": schedule}, iterations={"warmup": 0, "measured": 10})
+                schedule = {"name": schedule} if isinstance(schedule, str) else schedule
+                content = scenario(trace="cpu-resnet50-b8", workers=workers, schedule=schedule, iterations={"warmup": 0, "measured": 10})
                 done = self.run_scenario(content, "--timeline")
                 self.assertEqual((done.returncode, done.stderr), (0, ""))
                 size = 200 * (self.folder / "out/timeline-0.json").stat().st_size

@@ -260,6 +260,9 @@ class Generated(ImportCase):
             self.assertEqual((done.returncode, done.stdout, done.stderr), (2, "", "simctl: -o out.json: there is such a file, and it is an import of mine.json that was edited; "
                                                                            "choose another name, or overwrite it with --force\n"), changes)
             self.assertEqual((self.folder / "out.json").read_text(), text)
+        older = {key: value for key, value in provenance.items() if key != "import"}
+        (self.folder / "out.json").write_text(json.dumps({**trace, "provenance": older}))
+        self.assertIn("it is an import by an older version, which does not tell whether it was edited; choose another name", imported().stderr)
         (self.folder / "out.json").write_text(json.dumps(trace, indent=1))  # laid out anew, with the same content
         self.assertEqual(imported().returncode, 0)
         self.assertEqual(self.trace(), trace)

@@ -55,7 +55,7 @@ def sites():
 
 SITES = sites()
 COLUMNS = ["network", "job", "groups", "compute_s", "predicted_s", "measured_s", "measured_least_s", "measured_most_s", "predicted_gain", "measured_gain",
-           "buckets_as_predicted", "date", "load"]
+           "buckets_as_predicted", "overlap_slowdown", "date", "load", "machine"]
 
 
 def plan_of(trace, schedule, counts, predicted_s):
@@ -94,7 +94,7 @@ def predict(predictor, trace, run_s):
     return found
 
 
-def run_site(site, build, folder, run_s):
+def run_site(site, build, folder, run_s, machine):
     """The rows of a network."""
     load = f"{os.getloadavg()[0]:.1f}"
 
@@ -130,7 +130,7 @@ def run_site(site, build, folder, run_s):
         found.append({"network": site.name, "job": job["name"], "groups": len(job["plan"]["groups"]), "compute_s": job["compute_s"],
                       "predicted_s": job["plan"]["predicted_iteration_s"], "measured_s": statistics.median(times), "measured_least_s": min(times),
                       "measured_most_s": max(times), "buckets_as_predicted": str(all(run["buckets"]["equal"] for run in runs)) if "buckets" in runs[0] else "",
-                      "date": str(datetime.date.today()), "load": load})
+                      "overlap_slowdown": slowdown, "date": str(datetime.date.today()), "load": load, "machine": machine})
     base = next(row for row in found if row["job"] == BASE)
     for row in found:
         row |= {f"{kind}_gain": base[f"{kind}_s"] / row[f"{kind}_s"] for kind in ("predicted", "measured")}
@@ -144,7 +144,7 @@ def percent(value):
 
 def kind_of(row):
     """Rows that are summed up together."""
-    return "layers compute" if "computing" in row["network"] else PER_TENSOR if row["job"] == PER_TENSOR else "layers sleep, groups of several tensors"
+    return f"layers compute, {row['network'].split(',')[0]}" if "computing" in row["network"] else f"layers sleep, {PER_TENSOR}" if row["job"] == PER_TENSOR else "layers sleep, groups of several tensors"
 
 
 def off(found):
@@ -172,10 +172,11 @@ def choices(found):
     return lines
 
 
-def page(found, machine):
+def page(found):
     buckets = [row["buckets_as_predicted"] == "True" for row in found if row["buckets_as_predicted"]]
+    slowdowns = dict.fromkeys(f"{row['overlap_slowdown']:.2f} ({row['network']})" for row in found if row["overlap_slowdown"])
     loads = dict.fromkeys(f"{row['load']} ({row['network']})" for row in found)
-    dates = sorted({row["date"] for row in found})
+    dates, machines = (sorted({row[key] for row in found}) for key in ("date", "machine"))
     lines = [[row["network"], row["job"], row["groups"], *(f"{1e3 * row[key]:.1f}" for key in ("compute_s", "predicted_s", "measured_s")),
               percent(row["predicted_s"] / row["measured_s"] - 1), f"{100 * (row['measured_most_s'] - row['measured_least_s']) / row['measured_s']:.1f}%",
               f"{row['predicted_gain']:.3f}", f"{row['measured_gain']:.3f}", {"": "", "True": "yes", "False": "no"}[row["buckets_as_predicted"]]] for row in found]
@@ -184,13 +185,13 @@ def page(found, machine):
         f"{len(found)} PyTorch jobs over shaped links, predicted before they ran. DDP's rebuilt buckets are the predicted ones in {sum(buckets)} of "
         f"{len(buckets)} rows. How far are the predictions off?",
         validate.table(["jobs", "rows", "times: mean", "worst", f"gains over {BASE}: mean", "worst"], kinds(found)),
-        f"Measured {' and '.join(dates)} on {machine}. Load averages over a minute before each network, by others and the network before: {', '.join(loads)}.",
+        f"Measured {' and '.join(dates)} on {' and '.join(machines)}. Load averages over a minute before each network, by others and the network before: {', '.join(loads)}.",
         f"`tests/validation/torch_jobs.py build` makes this page. Layers sleep for the times of `{TRACE}`, on every rank; so does the optimizer. Where the "
         "network is \"computing\", two processes train ResNet-18 on a core each. All else is PyTorch's: autograd, hooks, buckets, gloo. \"DDP\" is "
         "`DistributedDataParallel` with that `bucket_cap_mb`, or with the two sizes of buckets that `simctl apply` finds for mg-wfbp-optimal; the others are "
         "[`MergedGradients`](../../analysis/syncopate/torch/README.md). gloo has one thread, not PyTorch's two, so that all-reduces move one after another. "
         "Predictions are made from the trace and [`probe`](../../analysis/syncopate/torch/README.md#probe-the-network) on the same network alone; of processes that compute, from a trace by `record`, and from how much longer a "
-        f"step takes beside all-reduces (`overlap_slowdown`). Times are in ms, medians of {REPEATS} repetitions; `spread` is their "
+        f"step takes beside all-reduces (`overlap_slowdown`: {', '.join(slowdowns)}). Times are in ms, medians of {REPEATS} repetitions; `spread` is their "
         "range over their median; a gain is the time of DDP 25 MB over the row's.",
         "## The choice\n\nHow much longer does the fastest schedule by prediction take than the fastest measured one?",
         validate.table(["network", "fastest predicted", "fastest measured", "takes longer", "predicted gain", "measured gain"], choices(found)),
@@ -232,17 +233,20 @@ def draw(found, out):
 def read(file):
     """The rows of a torch.csv."""
     with file.open() as text:
-        return [{key: float(value) if key.endswith(("_s", "_gain")) else value for key, value in row.items()} for row in csv.DictReader(text)]
+        rows_of = csv.DictReader(text)
+        if rows_of.fieldnames != COLUMNS:
+            sys.exit(f"{file}: expected the columns {', '.join(COLUMNS)}; it is of another version: move it away to measure all networks")
+        return [{key: float(value) if key.endswith(("_s", "_gain", "_slowdown")) else value for key, value in row.items()} for row in rows_of]
 
 
-def write(out, found, machine):
+def write(out, found):
     names = [site.name for site in SITES]
-    found = sorted(found, key=lambda row: names.index(row["network"]))
+    found = sorted(found, key=lambda row: names.index(row["network"]) if row["network"] in names else len(names))
     text = io.StringIO()
     writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
     writer.writeheader()
     writer.writerows({key: f"{value:.6g}" if isinstance(value, float) else value for key, value in row.items()} for row in found)
-    for name, content in (("torch.csv", text.getvalue()), ("torch.md", page(found, machine))):
+    for name, content in (("torch.csv", text.getvalue()), ("torch.md", page(found))):
         beside = out / f".{name}"
         beside.write_text(content)
         os.replace(beside, out / name)
@@ -254,11 +258,11 @@ def main():
     parser.add_argument("build", type=pathlib.Path, help="folder with the programs")
     parser.add_argument("-o", dest="out", type=pathlib.Path, default=HERE, help="folder for torch.csv and torch.md [beside this script]")
     parser.add_argument("--networks", default="", help="only those whose name has this in it; rows of others stay as they are")
-    parser.add_argument("--draw", action="store_true", help="only draw torch.png from torch.csv")
+    parser.add_argument("--draw", action="store_true", help="measure nothing, and write torch.md and torch.png from torch.csv")
     parser.add_argument("--seconds", type=float, default=5.0, help="about how long a repetition lasts; it has 2 to 10 steps [5]")
     options = parser.parse_args()
     if options.draw:
-        return draw(read(options.out / "torch.csv"), options.out / "torch.png")
+        return write(options.out, read(options.out / "torch.csv"))
     sites = [site for site in SITES if options.networks in site.name]
     if not sites:
         parser.error(f'--networks "{options.networks}": none of {", ".join(site.name for site in SITES)} has that in its name')
@@ -274,8 +278,8 @@ def main():
     found = [row for row in read(before) if row["network"] not in [site.name for site in sites]] if before.exists() else []
     with tempfile.TemporaryDirectory() as folder:
         for number, site in enumerate(sites):
-            found += run_site(site, options.build.resolve(), pathlib.Path(folder, str(number)), options.seconds)
-            write(options.out, found, machine)
+            found += run_site(site, options.build.resolve(), pathlib.Path(folder, str(number)), options.seconds, machine)
+            write(options.out, found)
     print(options.out / "torch.md")
 
 

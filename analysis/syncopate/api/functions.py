@@ -157,7 +157,10 @@ def import_trace(*profiles: str | os.PathLike, output: str | os.PathLike | None 
 def prepare(command: tuple[str, ...], kind: str, given: Source, keywords: Mapping[str, Any], pointers: Any) -> tuple[dict[str, Any], Call]:
     """(options among the keywords, what to call the command with)."""
     chosen, others = options.split(command, keywords)
-    base = {"format": f"{kind}/1", "all_reduce": "auto"}      # as simctl new writes it
+    base = {"format": f"{kind}/1"}
+    inside = [place for places in (pointers, others.get("sweep")) if isinstance(places, Mapping) for place in places]
+    if not any(str(place).startswith("/all_reduce/") for place in inside):
+        base["all_reduce"] = "auto"                           # as simctl new writes it
     if kind == "scenario":
         base["name"] = name_of(others)
     else:
