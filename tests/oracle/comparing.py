@@ -1,6 +1,7 @@
 """simctl and the oracle side by side on scenarios drawn at random."""
 
 import math
+import unittest
 
 import by_layers
 import delayed
@@ -29,6 +30,16 @@ SPLIT = ("wait_s", "exposed_communication_s")  # differences of times: their err
 
 def expected(point):
     return window.columns(FAMILIES[point["schedule"]["name"]](point))
+
+
+class ByHand(unittest.TestCase):
+    """Does the oracle itself say what can be worked out by hand?"""
+
+    def check(self, milliseconds, drawn, **others):
+        row = expected(drawn)
+        self.assertAlmostEqual(row["iteration_s"], milliseconds / 1000, places=12)
+        for column, value in others.items():
+            self.assertAlmostEqual(row[column], value, places=12, msg=column)
 
 
 class Comparison(Running):

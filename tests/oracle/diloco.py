@@ -5,14 +5,13 @@ import itertools
 
 import collectives
 import memory
-import merging
 import window
 from by_layers import closed_forms, operation
 from compression import value_bytes
 from compute import chunks, layers_of_gradients
 from moving import Job, joined, report
 from network import Network, alone
-from oracle import profile, size_of
+from oracle import BY_COST, profile, size_of
 from quorum import Quorum
 from synchronous import posted, slices, with_host
 
@@ -88,7 +87,7 @@ class Inside:
         schedule, self.messages = {"name": named} if isinstance(named, str) else named, []
         if len(largest) == 1:
             return
-        tangent = self.tangent(point, largest) if schedule["name"] in merging.RULES else None
+        tangent = self.tangent(point, largest) if schedule["name"] in BY_COST else None
         sliced = slices(point, tangent, schedule)
         self.messages = posted(point, sliced, schedule)
         self.copies = [point["cluster"].get("copy_s_per_B", 0.0) * size_of(group) * (len(group) > 1) for group in sliced]

@@ -12,7 +12,7 @@ from compression import Compression
 from compute import Slowdown, chunks, latency_factor, ranks
 from delayed import Launches, as_dts
 from network import Network, alone
-from oracle import SCHEDULES, overlap, profile
+from oracle import BY_COST, SCHEDULES, overlap, profile
 from streams import Line, Stream
 
 
@@ -163,7 +163,7 @@ def run_synchronous(point, shared):
     way = Compression(point, count)
     if count > 1:
         tangent = None
-        if point["schedule"]["name"].startswith("mg-wfbp"):
+        if point["schedule"]["name"] in BY_COST:
             tangent = synchronous.with_host(point, way.tangent(lambda size: max(alone(point, size, shared, make=way.make))), count)
         messages, encoding, decoding = synchronous.sending(point, way, tangent)
     forward, backward, update, _ = profile(point["trace"], point.get("granularity", "tensor"))

@@ -4,7 +4,6 @@ add up are compute."""
 import itertools
 
 import collectives
-import merging
 from collectives import Channels
 from compression import Compression
 from compute import Slowdown, chunks, load, ranks
@@ -16,12 +15,8 @@ def slices(point, tangent, schedule):
     """The gradients, (seconds after the start of backward, bytes), of each message; of equally good ones the fewest, then the largest
     first one, then the largest last one, the largest one before that, and so on. `tangent`: (a, b) of a message by its bytes."""
     gradients = profile(point["trace"], point.get("granularity", "tensor"))[3]
-    if schedule["name"] in merging.RULES:
-        admitted = merging.RULES[schedule["name"]](gradients, tangent)
-    else:
-        rule, _ = SCHEDULES[schedule["name"]]
-        admitted = rule(gradients, None, schedule)
-    return min(admitted, key=lambda sliced: (len(sliced), [-len(group) for group in sliced[:1] + sliced[::-1]]))
+    rule, _ = SCHEDULES[schedule["name"]]
+    return min(rule(gradients, tangent, schedule), key=lambda sliced: (len(sliced), [-len(group) for group in sliced[:1] + sliced[::-1]]))
 
 
 def posted(point, sliced, schedule):

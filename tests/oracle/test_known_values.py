@@ -4,7 +4,7 @@ import itertools
 import math
 import unittest
 
-from comparing import FAMILIES, expected
+from comparing import FAMILIES, ByHand, expected
 
 TRACE = {"model": {"name": "one", "batch": 1, "dtype": "fp32"}, "layers": [{"name": "l", "forward_s": 0.001, "backward_s": 0.002}],
          "gradients": [{"name": "w", "layer": "l", "bytes": 1000000}]}
@@ -25,13 +25,7 @@ def point(schedule, nodes=2, **changes):
             "iterations": {"warmup": 0, "measured": 1}, **changes}
 
 
-class KnownValues(unittest.TestCase):
-    def check(self, milliseconds, drawn, **others):
-        row = expected(drawn)
-        self.assertAlmostEqual(row["iteration_s"], milliseconds / 1000, places=12)
-        for column, value in others.items():
-            self.assertAlmostEqual(row[column], value, places=12, msg=column)
-
+class KnownValues(ByHand):
     def test_parameter_server(self):
         work = {"server_s_per_B": 1e-9}
         share, compute = 0.1 + 2, 3  # two clients on one server's link

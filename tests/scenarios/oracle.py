@@ -159,7 +159,7 @@ def greedy(gradients, line, schedule):
         size = size_of(group)
         (a, b), (c, d), (e, f) = line(size), line(gradient[1]), line(size + gradient[1])
         saved = (a + c - e) + ((b - f) * size + (d - f) * gradient[1])
-        if gradient[0] - start < saved:
+        if saved >= 0 and gradient[0] - start < saved:
             group = group + [gradient]
         else:
             free = start + a + b * size
@@ -230,6 +230,9 @@ def given(gradients, line, schedule):
     for count in [*schedule.get("groups", []), len(gradients)]:
         groups, first = groups + [gradients[first:first + count]], first + count
     yield [group for group in groups if group]
+
+
+BY_COST = ("mg-wfbp", "mg-wfbp-optimal")  # whose groups depend on what they cost
 
 
 # When a group is queued, after the start of backward: (when the last of it is ready, when backward ends, schedule) -> seconds

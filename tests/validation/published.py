@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Predicts published throughputs of 2 to 64 GPUs, blind, and writes the page published.md.
 
-The published throughput of one GPU scales a trace of the model; GPUs vary by 2%, and compute 19% slower beside communication. Cluster and schedule are those that the project's pages name
+The published throughput of one GPU scales a trace of the model; workers are those that `simctl new` writes for GPUs. Cluster and schedule are those that the project's pages name
 for the machine. --check leaves out calibrated predictions, which take long, unless SYNCOPATE_SLOW is set."""
 import argparse
 import collections
@@ -65,6 +65,7 @@ def schedule_of(row):
 class Predictor:
     def __init__(self, build, folder):
         self.simctl, self.folder, self.traces = build / "simctl", folder, {}
+        self.workers = json.loads(self.call("new", "--trace", "h100-resnet50-b32"))["workers"]
 
     def call(self, *arguments):
         done = subprocess.run([self.simctl, *arguments], capture_output=True, text=True)
@@ -96,7 +97,7 @@ class Predictor:
         per_node = min(gpus, machine.gpus_per_node)
         cluster |= {"nodes": gpus // per_node, "gpus_per_node": per_node}
         scenario = {"format": "scenario/1", "name": row["what"], "trace": self.trace(machine, row["batch"], row["one"]), "cluster": cluster,
-                    "schedule": schedule_of(row), "workers": {"jitter": {"distribution": "lognormal", "cv": 0.02}, "overlap_slowdown": 0.19}}
+                    "schedule": schedule_of(row), "workers": self.workers}
         if row["schedule"] != "ps-sgd":
             scenario["all_reduce"] = {"name": "ring", "across": "gpus"}
         path = self.folder / "scenario.json"
