@@ -17,9 +17,11 @@ constexpr std::int64_t alignment = 256;
 
 std::int64_t aligned(std::int64_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
 
+/// Whether the output has the numbers of the input in the same order. Tokens lie as the pixels of NHWC.
 bool is_view(const ModelLayer& layer, const Shape& input, Layout layout) {
-  if (layer.op->name != "flatten") return false;
-  return layout == Layout::channels_first || input.size() < 3 || input[0] == 1 || input[1] * input[2] == 1;
+  const bool to_tokens = layer.op->name == "to_tokens";
+  if (!to_tokens && layer.op->name != "flatten") return false;
+  return input.size() < 3 || input[0] == 1 || input[1] * input[2] == 1 || to_tokens == (layout == Layout::channels_last);
 }
 
 /// A ReLU may overwrite its input if nothing else reads it, not even backward of the layer that made it. Frameworks do the same.
@@ -55,7 +57,7 @@ std::int64_t pack(std::vector<Buffer>& buffers, std::int64_t element_bytes) {
   return top;
 }
 
-/// Follows the gradients from the loss to the input and assigns their buffers. An add and a view pass their gradient on unchanged. A ReLU
+/// Follows the gradients from the loss to the input and assigns their buffers. Additions and views pass their gradient on unchanged. A ReLU
 /// works in place if nothing else reads its gradient.
 void plan_gradients(Network& network) {
   const std::size_t count = network.layers.size();
@@ -81,7 +83,8 @@ void plan_gradients(Network& network) {
       layer.output_gradient = add_buffer(layer.elements, step(last_reader[i]), step(i));
       network.layers[last_reader[i]].sums.push_back(i);
     }
-    const bool same_buffer = described.op->name == "add" || is_view(described, network.shape(described.inputs.front()), network.layout) ||
+    const bool adds = described.op->name == "add" || described.op->name == "positional";
+    const bool same_buffer = adds || is_view(described, network.shape(described.inputs.front()), network.layout) ||
                              (described.op->name == "relu" && users[layer.output_gradient] <= 1);
     for (std::size_t slot = 0; slot < described.inputs.size(); ++slot) {
       const std::size_t source = described.inputs[slot];
@@ -97,6 +100,25 @@ void plan_gradients(Network& network) {
       network.layers[source].contributions.push_back(layer.input_gradients[slot]);
       last_reader[source] = i;
     }
+  }
+}
+
+/// Finds the embeddings that tied_linear layers share, which read_model has checked to be there, and who begins their gradients.
+void plan_shared_weights(Network& network) {
+  const std::vector<ModelLayer>& described = network.model.layers;
+  std::vector<bool> begun(described.size());
+  for (std::size_t i = described.size(); i-- > 0;) {
+    NetworkLayer& layer = network.layers[i];
+    if (described[i].op->name == "tied_linear") {
+      const Shape shape = {described[i].output.back(), network.shape(described[i].inputs.front()).back()};
+      const auto table = std::find_if(described.begin(), described.end(), [&shape](const ModelLayer& candidate) {
+        return candidate.op->name == "embedding" && candidate.tensors.front().shape == shape;
+      });
+      layer.table = static_cast<std::size_t>(table - described.begin());
+    }
+    const std::size_t owner = layer.table == NetworkLayer::no_table ? i : layer.table;
+    layer.adds_to_gradient = begun[owner];
+    begun[owner] = true;
   }
 }
 
@@ -202,6 +224,7 @@ Network plan_network(Model model, std::int64_t batch, const std::string& dtype, 
     network.layers.push_back(std::move(layer));
   }
   plan_gradients(network);
+  plan_shared_weights(network);
   network.buffer_bytes = pack(network.buffers, network.element_bytes);
 
   MemoryNeeds& memory = network.memory;

@@ -24,11 +24,16 @@ struct Buffer {
 /// One layer of a network in training.
 struct NetworkLayer {
   static constexpr std::size_t no_buffer = static_cast<std::size_t>(-1);
+  static constexpr std::size_t no_table = static_cast<std::size_t>(-1);
 
   std::int64_t elements = 0;  ///< of the output, of the whole batch
   std::int64_t offset = 0;    ///< bytes from the start of all activations to the output, unless aliased
   bool aliased = false;       ///< the output lies where the first input does: a view of it, or written over it
   bool trains = false;        ///< it or a layer before it has parameters, so that backward runs through it
+  /// Of a tied_linear: the embedding whose weight it multiplies with.
+  std::size_t table = no_table;
+  /// Of a tied_linear and its embedding: a layer after this one has begun the gradient of the shared weight, so that this one adds to it.
+  bool adds_to_gradient = false;
   /// Where this layer's backward leaves the gradient of each input, or no_buffer where nothing before it trains.
   std::vector<std::size_t> input_gradients;
   /// What the readers of the output (or the loss) left; several are summed into `output_gradient` ...

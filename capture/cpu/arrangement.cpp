@@ -72,6 +72,14 @@ class Flatten : public CpuOp {
   Step backward_;
 };
 
+/// Pixels of NHWC are tokens already: the output is a view of the input.
+class ToTokens : public CpuOp {
+ public:
+  using CpuOp::CpuOp;
+  void forward() override {}
+  void backward() override {}
+};
+
 class FirstToken : public CpuOp {
  public:
   using CpuOp::CpuOp;
@@ -126,6 +134,38 @@ class PadShortcut : public CpuOp {
   std::int64_t channels_ = layer_.shapes[0][0];
 };
 
+/// Every pixel `scale` times in both directions.
+class Upsample : public CpuOp {
+ public:
+  using CpuOp::CpuOp;
+
+  void forward() override {
+    for_each_copy([this](std::int64_t from, std::int64_t to) { std::copy_n(layer_.inputs[0] + from, channels_, layer_.output + to); });
+  }
+  void backward() override {
+    float* gradient = layer_.input_gradients[0];
+    if (gradient == nullptr) return;
+    std::fill_n(gradient, layer_.input_elements(0), 0.0F);
+    for_each_copy([&](std::int64_t from, std::int64_t to) {
+      std::transform(gradient + from, gradient + from + channels_, layer_.output_gradient + to, gradient + from, std::plus<>());
+    });
+  }
+
+ private:
+  /// Calls move(place of an input's pixel, place of a copy).
+  template <class Move>
+  void for_each_copy(Move move) const {
+    const Shape& output = layer_.layer.output;
+    const std::int64_t width = layer_.shapes[0][2];
+    const std::int64_t scale = output[2] / width;
+    for (std::int64_t row = 0; row < layer_.batch * output[1]; ++row) {  // heights of samples are multiples of the scale
+      for (std::int64_t x = 0; x < output[2]; ++x) move((row / scale * width + x / scale) * channels_, (row * output[2] + x) * channels_);
+    }
+  }
+
+  std::int64_t channels_ = layer_.shapes[0][0];
+};
+
 }  // namespace
 
 std::unique_ptr<CpuOp> make_add(const CpuLayer& layer) { return std::make_unique<Add>(layer); }
@@ -133,5 +173,7 @@ std::unique_ptr<CpuOp> make_concat(const CpuLayer& layer) { return std::make_uni
 std::unique_ptr<CpuOp> make_flatten(const CpuLayer& layer) { return std::make_unique<Flatten>(layer); }
 std::unique_ptr<CpuOp> make_first_token(const CpuLayer& layer) { return std::make_unique<FirstToken>(layer); }
 std::unique_ptr<CpuOp> make_pad_shortcut(const CpuLayer& layer) { return std::make_unique<PadShortcut>(layer); }
+std::unique_ptr<CpuOp> make_to_tokens(const CpuLayer& layer) { return std::make_unique<ToTokens>(layer); }
+std::unique_ptr<CpuOp> make_upsample(const CpuLayer& layer) { return std::make_unique<Upsample>(layer); }
 
 }  // namespace syncopate::capture

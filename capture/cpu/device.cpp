@@ -130,8 +130,20 @@ void CpuDevice::build() {
 CpuLayer CpuDevice::layer_context(std::size_t index) {
   const ModelLayer& described = network_->model.layers[index];
   const NetworkLayer& layer = network_->layers[index];
-  CpuLayer context = {engine_,   stream_, described, index, network_->batch, {}, {}, outputs_[index], {}, gradient(layer.output_gradient),
-                      iteration_};
+  const CpuParameter* table = layer.table == NetworkLayer::no_table ? nullptr : ops_[layer.table]->parameters().data();
+  CpuLayer context = {engine_,
+                      stream_,
+                      described,
+                      index,
+                      network_->batch,
+                      {},
+                      {},
+                      outputs_[index],
+                      {},
+                      gradient(layer.output_gradient),
+                      iteration_,
+                      table,
+                      layer.adds_to_gradient};
   for (std::size_t slot = 0; slot < described.inputs.size(); ++slot) {
     context.shapes.push_back(network_->shape(described.inputs[slot]));
     context.inputs.push_back(output(described.inputs[slot]));

@@ -24,7 +24,7 @@ class Embedding : public CpuOp {
 
   void backward() override {
     float* gradient = data(parameters_[0].gradient);
-    std::fill_n(gradient, entries_ * width_, 0.0F);
+    if (!layer_.adds_to_gradient) std::fill_n(gradient, entries_ * width_, 0.0F);
     for (std::int64_t token = 0; token < layer_.rows(); ++token) {
       float* row = gradient + id(token) * width_;
       std::transform(row, row + width_, layer_.output_gradient + token * width_, row, std::plus<>());

@@ -31,6 +31,8 @@ struct CpuLayer {
   std::vector<float*> input_gradients;  ///< null where it is not needed
   float* output_gradient;               ///< null where backward does not run
   const std::uint32_t& iteration;       ///< counts from 1
+  const CpuParameter* table;            ///< the weight that a tied_linear shares, else null
+  bool adds_to_gradient;                ///< to that of a shared weight, as NetworkLayer has it
 
   const Attributes& attributes() const { return layer.attributes; }
   std::int64_t input_elements(std::size_t slot) const { return batch * elements(shapes[slot]); }

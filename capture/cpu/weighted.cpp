@@ -101,6 +101,28 @@ class Convolution : public Weighted {
   static Shape as_image(const Shape& shape) { return shape.size() == 3 ? shape : Shape{shape[1], 1, shape[0]}; }
 };
 
+/// conv_transpose2d: what backward of a convolution computes for its input.
+class TransposedConvolution : public Weighted {
+ public:
+  explicit TransposedConvolution(const CpuLayer& layer) : Weighted(layer) {
+    const Attributes& a = layer.attributes();
+    const Shape& input = layer.shapes[0];
+    const Shape& output = layer.layer.output;
+    const memory::desc from = image_desc(layer.batch, input);
+    const memory::desc to = image_desc(layer.batch, output);
+    const memory::desc bias = a.bias ? flat_desc(output[0]) : memory::desc();
+    const memory::dims dims = {output[0], input[0], a.kernel[0], a.kernel[1]};
+    const memory::desc weight = any_layout(dims);
+    const memory::dims stride = {a.stride[0], a.stride[1]};
+    const memory::dims pad = {a.pad[0], a.pad[1]};
+    constexpr auto direct = dnnl::algorithm::deconvolution_direct;
+    build<dnnl::deconvolution_forward, dnnl::deconvolution_backward_data, dnnl::deconvolution_backward_weights>(
+        {dnnl::prop_kind::forward_training, direct, from, weight, bias, to, stride, pad, pad}, {direct, from, weight, to, stride, pad, pad},
+        {direct, from, weight, bias, to, stride, pad, pad}, dims);
+    parameters_[0].plain = {dims, memory::data_type::f32, memory::format_tag::bacd};  // model/1 has the input's channels first
+  }
+};
+
 /// Multiplies every row (sample or token) with the weights.
 class Linear : public Weighted {
  public:
@@ -118,6 +140,8 @@ class Linear : public Weighted {
 }  // namespace
 
 std::unique_ptr<CpuOp> make_convolution(const CpuLayer& layer) { return std::make_unique<Convolution>(layer); }
+
+std::unique_ptr<CpuOp> make_transposed_convolution(const CpuLayer& layer) { return std::make_unique<TransposedConvolution>(layer); }
 
 std::unique_ptr<CpuOp> make_linear(const CpuLayer& layer) { return std::make_unique<Linear>(layer); }
 

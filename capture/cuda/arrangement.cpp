@@ -69,6 +69,23 @@ class Flatten : public CudaOp {
   std::int64_t pixels() const { return elements(layer_.shapes[0]) / channels(); }
 };
 
+/// Pixels of NHWC are tokens already. A view where both orders are equal.
+class ToTokens : public CudaOp {
+ public:
+  using CudaOp::CudaOp;
+  void forward() override {
+    if (layer_.inputs[0] != layer_.output) transpose(queue(), layer_.inputs[0], layer_.output, layer_.batch(), channels_, pixels_);
+  }
+  void backward() override {
+    if (layer_.inputs[0] == layer_.output || layer_.input_gradients[0] == nullptr) return;
+    transpose(queue(), layer_.output_gradient, layer_.input_gradients[0], layer_.batch(), pixels_, channels_);
+  }
+
+ private:
+  std::int64_t pixels_ = layer_.layer.output[0];
+  std::int64_t channels_ = layer_.layer.output[1];
+};
+
 class FirstToken : public CudaOp {
  public:
   using CudaOp::CudaOp;
@@ -100,6 +117,20 @@ class PadShortcut : public CudaOp {
   Pair stride_ = {to_int(layer_.attributes().stride[0]), to_int(layer_.attributes().stride[1])};
 };
 
+/// Every pixel several times in both directions.
+class Upsample : public CudaOp {
+ public:
+  using CudaOp::CudaOp;
+  void forward() override { upsample(queue(), layer_.inputs[0], from_, layer_.output, scale_); }
+  void backward() override {
+    if (layer_.input_gradients[0] != nullptr) upsample_backward(queue(), layer_.output_gradient, layer_.input_gradients[0], from_, scale_);
+  }
+
+ private:
+  Image from_ = layer_.image(layer_.shapes[0]);
+  std::int32_t scale_ = to_int(layer_.layer.output[2]) / from_.width;
+};
+
 }  // namespace
 
 std::unique_ptr<CudaOp> make_cuda_add(const CudaLayer& layer) { return std::make_unique<Add>(layer); }
@@ -107,5 +138,7 @@ std::unique_ptr<CudaOp> make_cuda_concat(const CudaLayer& layer) { return std::m
 std::unique_ptr<CudaOp> make_cuda_flatten(const CudaLayer& layer) { return std::make_unique<Flatten>(layer); }
 std::unique_ptr<CudaOp> make_cuda_first_token(const CudaLayer& layer) { return std::make_unique<FirstToken>(layer); }
 std::unique_ptr<CudaOp> make_cuda_pad_shortcut(const CudaLayer& layer) { return std::make_unique<PadShortcut>(layer); }
+std::unique_ptr<CudaOp> make_cuda_to_tokens(const CudaLayer& layer) { return std::make_unique<ToTokens>(layer); }
+std::unique_ptr<CudaOp> make_cuda_upsample(const CudaLayer& layer) { return std::make_unique<Upsample>(layer); }
 
 }  // namespace syncopate::capture

@@ -14,13 +14,32 @@ __global__ void copy_rows_kernel(const Word* from, std::int64_t from_stride, Wor
   }
 }
 
-template <class T, class Index>
-__global__ void transpose_kernel(const T* from, T* to, Index count, Index rows, Index columns) {
-  for (Index i = thread_index<Index>(); i < count; i += thread_count<Index>()) {
-    const Index row = i % rows;
-    const Index column = i / rows % columns;
-    const Index sample = i / (rows * columns);
-    to[i] = from[(sample * rows + row) * columns + column];
+constexpr unsigned int tile_side = 32;
+constexpr unsigned int tile_threads = block_threads / tile_side;  // of a column
+
+/// A block moves a tile at a time, so that both the rows that it reads and those that it writes are adjacent numbers.
+template <class T>
+__global__ void transpose_kernel(const T* from, T* to, std::int64_t samples, std::int64_t rows, std::int64_t columns) {
+  __shared__ T tile[tile_side][tile_side + 1];  // the additional column spreads a column over the banks of shared memory
+  const std::int64_t across = (columns + tile_side - 1) / tile_side;
+  const std::int64_t down = (rows + tile_side - 1) / tile_side;
+  for (std::int64_t i = blockIdx.x; i < samples * down * across; i += gridDim.x) {
+    const std::int64_t sample = i / (down * across);
+    const std::int64_t first_row = i / across % down * tile_side;
+    const std::int64_t first_column = i % across * tile_side;
+    const std::int64_t start = sample * rows * columns;
+    for (unsigned int y = threadIdx.y; y < tile_side; y += tile_threads) {
+      const std::int64_t row = first_row + y;
+      const std::int64_t column = first_column + threadIdx.x;
+      if (row < rows && column < columns) tile[y][threadIdx.x] = from[start + row * columns + column];
+    }
+    __syncthreads();
+    for (unsigned int y = threadIdx.y; y < tile_side; y += tile_threads) {
+      const std::int64_t row = first_row + threadIdx.x;
+      const std::int64_t column = first_column + y;
+      if (row < rows && column < columns) to[start + column * rows + row] = tile[threadIdx.x][y];
+    }
+    __syncthreads();  // before the next tile is read
   }
 }
 
@@ -100,14 +119,11 @@ void copy_rows(const Queue& queue, const void* from, std::int64_t from_stride, v
 }
 
 void transpose(const Queue& queue, const void* from, void* to, std::int64_t samples, std::int64_t rows, std::int64_t columns) {
-  const std::int64_t count = samples * rows * columns;
+  const auto tiles = [](std::int64_t extent) { return (extent + tile_side - 1) / tile_side; };
   with_type(queue.number, [&](auto zero) {
     using T = decltype(zero);
-    with_index(count, [&](auto index) {
-      using Index = decltype(index);
-      launch(queue.stream, transpose_kernel<T, Index>, blocks_for(count), block_threads, static_cast<const T*>(from), static_cast<T*>(to),
-             static_cast<Index>(count), static_cast<Index>(rows), static_cast<Index>(columns));
-    });
+    launch(queue.stream, transpose_kernel<T>, blocks_for(samples * tiles(rows) * tiles(columns) * block_threads),
+           dim3(tile_side, tile_threads), static_cast<const T*>(from), static_cast<T*>(to), samples, rows, columns);
   });
 }
 

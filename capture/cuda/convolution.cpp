@@ -13,19 +13,22 @@ namespace syncopate::capture {
 
 namespace {
 
-/// conv2d. Also conv1d: the sequence is an image of height 1 whose channels are the token's width.
+/// conv2d. Also conv1d: the sequence is an image of height 1 whose channels are the token's width. And conv_transpose2d: its forward is
+/// backward of the data of a convolution from its output to its input, its backward of the data is that convolution's forward.
 class Convolution : public Weighted {
  public:
-  explicit Convolution(const CudaLayer& layer) : Weighted(layer) {
+  Convolution(const CudaLayer& layer, bool transposed) : Weighted(layer), transposed_(transposed) {
     add_weight_and_bias(channels_last_);
     const Shape input = as_image(layer.shapes[0]);
     const Shape output = as_image(layer.layer.output);
+    const Shape& from = transposed ? output : input;
+    const Shape& to = transposed ? input : output;
     const Attributes& a = layer.attributes();
     extents_ = {cudnn_type(layer.tools.number),
                 channels_last_,
-                {layer.batch(), input[0], input[1], input[2]},
-                {output[0], input[0] / a.groups, a.kernel[0], a.kernel[1]},
-                {layer.batch(), output[0], output[1], output[2]},
+                {layer.batch(), from[0], from[1], from[2]},
+                {to[0], from[0] / a.groups, a.kernel[0], a.kernel[1]},
+                {layer.batch(), to[0], to[1], to[2]},
                 {a.pad[0], a.pad[1]},
                 {a.stride[0], a.stride[1]}};
     describe(output_, layer.batch(), output);
@@ -36,9 +39,10 @@ class Convolution : public Weighted {
   }
 
   std::size_t prepare() override {
-    choose(ConvolutionPass::forward, *forward_);
+    choose(transposed_ ? ConvolutionPass::backward_data : ConvolutionPass::forward, *forward_);
     choose(ConvolutionPass::backward_filter, *backward_filter_);
-    if (layer_.input_gradients[0] != nullptr) choose(ConvolutionPass::backward_data, *backward_data_);
+    if (layer_.input_gradients[0] != nullptr)
+      choose(transposed_ ? ConvolutionPass::forward : ConvolutionPass::backward_data, *backward_data_);
     return std::max({forward_->workspace(), backward_data_->workspace(), backward_filter_->workspace()});
   }
 
@@ -78,21 +82,26 @@ class Convolution : public Weighted {
         "cudnnSetTensor4dDescriptor");
   }
 
+  /// Of the layer's input and output, or their gradients.
   EnginePass pass(void* input, const DeviceMemory& filter, void* output) const {
+    if (transposed_) std::swap(input, output);
     const auto arguments = convolution_arguments(input, filter.data(), output);
     return {layer_.tools, {arguments.begin(), arguments.end()}};
   }
 
   void choose(ConvolutionPass kind, EnginePass& pass) const {
     const Attributes& a = layer_.attributes();
-    const std::string key = fmt::format("convolution {}: {} to {}, kernel {}, pad {}, stride {}, groups {}", static_cast<int>(kind),
-                                        fmt::join(layer_.shapes[0], "x"), fmt::join(layer_.layer.output, "x"), fmt::join(a.kernel, "x"),
-                                        fmt::join(a.pad, "x"), fmt::join(a.stride, "x"), a.groups);
+    const Shape& from = transposed_ ? layer_.layer.output : layer_.shapes[0];
+    const Shape& to = transposed_ ? layer_.shapes[0] : layer_.layer.output;
+    const std::string key =
+        fmt::format("convolution {}: {} to {}, kernel {}, pad {}, stride {}, groups {}", static_cast<int>(kind), fmt::join(from, "x"),
+                    fmt::join(to, "x"), fmt::join(a.kernel, "x"), fmt::join(a.pad, "x"), fmt::join(a.stride, "x"), a.groups);
     if (pass.choose(key, convolution_operation(kind, extents_))) return;
     throw InputError(fmt::format("{}: layer {}: cuDNN has no engine for this convolution in {} and a workspace of {} bytes",
                                  layer_.network.model.file, layer_.layer.name, layer_.network.dtype, layer_.tools.workspace.bytes()));
   }
 
+  bool transposed_;
   bool channels_last_ = layer_.channels_last() || layer_.shapes[0].size() < 3;
   ConvolutionExtents extents_{};
   TensorDescriptor output_{cudnnCreateTensorDescriptor, "cudnnCreateTensorDescriptor"};
@@ -104,6 +113,7 @@ class Convolution : public Weighted {
 
 }  // namespace
 
-std::unique_ptr<CudaOp> make_cuda_convolution(const CudaLayer& layer) { return std::make_unique<Convolution>(layer); }
+std::unique_ptr<CudaOp> make_cuda_convolution(const CudaLayer& layer) { return std::make_unique<Convolution>(layer, false); }
+std::unique_ptr<CudaOp> make_cuda_transposed_convolution(const CudaLayer& layer) { return std::make_unique<Convolution>(layer, true); }
 
 }  // namespace syncopate::capture

@@ -160,7 +160,9 @@ void CudaDevice::prepare_update() {
 CudaLayer CudaDevice::layer_context(std::size_t index) {
   const ModelLayer& described = network_->model.layers[index];
   const NetworkLayer& layer = network_->layers[index];
-  CudaLayer context = {tools_, *network_, described, index, {}, {}, outputs_[index], {}, gradient(layer.output_gradient), iteration_};
+  const CudaParameter* table = layer.table == NetworkLayer::no_table ? nullptr : ops_[layer.table]->parameters().data();
+  CudaLayer context = {tools_,     *network_, described, index, {}, {}, outputs_[index], {}, gradient(layer.output_gradient),
+                       iteration_, table};
   for (std::size_t slot = 0; slot < described.inputs.size(); ++slot) {
     context.shapes.push_back(network_->shape(described.inputs[slot]));
     context.inputs.push_back(output(described.inputs[slot]));

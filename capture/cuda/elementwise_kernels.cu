@@ -1,56 +1,9 @@
-#include "capture/cuda/launch.cuh"
+#include "capture/cuda/pack.cuh"
 #include "capture/dropout.hpp"
 
 namespace syncopate::capture {
 
 namespace {
-
-/// Adjacent elements that a thread moves at once. Arrays are aligned to a pack.
-constexpr int pack_elements = 4;
-
-struct Values {
-  float at[pack_elements];
-};
-
-template <class T>
-struct alignas(pack_elements * sizeof(T)) Pack {
-  T at[pack_elements];
-};
-
-// Loops over a pack are unrolled to keep its numbers in registers. With an index that is unknown at compile time they would go to local
-// memory, which is three times slower.
-
-/// The pack that begins at element `first`, cut off at `count`.
-template <class T>
-__device__ Values load_pack(const T* numbers, std::int64_t first, std::int64_t count) {
-  Values values = {};
-  if (first + pack_elements <= count) {
-    const Pack<T> pack = *reinterpret_cast<const Pack<T>*>(numbers + first);
-#pragma unroll
-    for (int i = 0; i < pack_elements; ++i) values.at[i] = to_float(pack.at[i]);
-  } else {
-#pragma unroll
-    for (int i = 0; i < pack_elements; ++i) values.at[i] = first + i < count ? to_float(numbers[first + i]) : 0.0F;
-  }
-  return values;
-}
-
-template <class T>
-__device__ void store_pack(T* numbers, std::int64_t first, std::int64_t count, const Values& values) {
-  if (first + pack_elements <= count) {
-    Pack<T> pack;
-#pragma unroll
-    for (int i = 0; i < pack_elements; ++i) store(&pack.at[i], values.at[i]);
-    *reinterpret_cast<Pack<T>*>(numbers + first) = pack;
-  } else {
-#pragma unroll
-    for (int i = 0; i < pack_elements; ++i) {
-      if (first + i < count) store(numbers + first + i, values.at[i]);
-    }
-  }
-}
-
-constexpr std::int64_t packs(std::int64_t count) { return (count + pack_elements - 1) / pack_elements; }
 
 __device__ float logistic(float x) { return 1.0F / (1.0F + expf(-x)); }
 
@@ -90,7 +43,7 @@ void with_activation(Activation activation, Body body) {
 template <class T, class Function>
 __global__ void activate_kernel(const T* input, T* output, std::int64_t count) {
   for (std::int64_t first = pack_elements * thread_index(); first < count; first += pack_elements * thread_count()) {
-    Values values = load_pack(input, first, count);
+    Values<> values = load_pack(input, first, count);
 #pragma unroll
     for (int i = 0; i < pack_elements; ++i) values.at[i] = Function::value(values.at[i]);
     store_pack(output, first, count, values);
@@ -100,8 +53,8 @@ __global__ void activate_kernel(const T* input, T* output, std::int64_t count) {
 template <class T, class Function>
 __global__ void activate_backward_kernel(const T* input, const T* output_gradient, T* input_gradient, std::int64_t count) {
   for (std::int64_t first = pack_elements * thread_index(); first < count; first += pack_elements * thread_count()) {
-    const Values inputs = load_pack(input, first, count);
-    Values gradients = load_pack(output_gradient, first, count);
+    const Values<> inputs = load_pack(input, first, count);
+    Values<> gradients = load_pack(output_gradient, first, count);
 #pragma unroll
     for (int i = 0; i < pack_elements; ++i) gradients.at[i] *= Function::slope(inputs.at[i]);
     store_pack(input_gradient, first, count, gradients);
@@ -112,7 +65,7 @@ template <class T>
 __global__ void drop_kernel(const T* from, T* to, std::int64_t count, std::uint32_t iteration, std::uint32_t layer) {
   for (std::int64_t first = pack_elements * thread_index(); first < count; first += pack_elements * thread_count()) {
     const auto words = dropout_words(iteration, layer, static_cast<std::uint64_t>(first / pack_elements));
-    Values values = load_pack(from, first, count);
+    Values<> values = load_pack(from, first, count);
 #pragma unroll
     for (int i = 0; i < pack_elements; ++i) values.at[i] = words[i] < dropout_kept ? dropout_scale * values.at[i] : 0.0F;
     store_pack(to, first, count, values);
@@ -128,11 +81,11 @@ struct Terms {
 template <class T>
 __global__ void sum_kernel(Terms terms, T* result, std::int64_t count) {
   for (std::int64_t first = pack_elements * thread_index(); first < count; first += pack_elements * thread_count()) {
-    Values sums = load_pack(static_cast<const T*>(terms.at[0]), first, count);
+    Values<> sums = load_pack(static_cast<const T*>(terms.at[0]), first, count);
 #pragma unroll
     for (int term = 1; term < Terms::most; ++term) {
       if (term >= terms.count) break;
-      const Values values = load_pack(static_cast<const T*>(terms.at[term]), first, count);
+      const Values<> values = load_pack(static_cast<const T*>(terms.at[term]), first, count);
 #pragma unroll
       for (int i = 0; i < pack_elements; ++i) sums.at[i] += values.at[i];
     }

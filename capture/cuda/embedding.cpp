@@ -19,7 +19,11 @@ class Embedding : public CudaOp {
   void backward() override {
     const CudaParameter& table = parameters_[0];
     auto* sums = sums_.data() == nullptr ? table.gradient.as<float>() : sums_.as<float>();
-    zero(sums, sums_bytes());
+    if (!layer_.adds_to_gradient()) {
+      zero(sums, sums_bytes());
+    } else if (sums_.data() != nullptr) {
+      convert(queue().stream, table.gradient.data(), table.number, sums, Number::fp32, table.count());
+    }
     look_up_backward(queue(), layer_.output_gradient, ids(), sums, tokens(), entries_, width_);
     if (sums_.data() != nullptr) convert(queue().stream, sums, Number::fp32, table.gradient.data(), table.number, table.count());
   }

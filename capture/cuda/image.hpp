@@ -22,6 +22,16 @@ struct Image {
   constexpr std::int64_t elements() const { return samples * channels * height * width; }
 };
 
+/// Images as [samples, channels, pixels] or [samples, pixels, channels]. Other arrays are images of one pixel.
+struct Planes {
+  std::int64_t samples;
+  std::int64_t channels;
+  std::int64_t pixels;
+  bool channels_last;
+
+  constexpr std::int64_t elements() const { return samples * channels * pixels; }
+};
+
 /// Pooling's windows. Without a kernel they are adaptive: of n pixels the i-th of m windows holds those from floor(i n / m) to
 /// ceil((i + 1) n / m).
 struct Windows {

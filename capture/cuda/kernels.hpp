@@ -7,6 +7,7 @@
 
 #include "capture/cuda/image.hpp"
 #include "capture/optimizer.hpp"
+#include "capture/rotary.hpp"
 
 // Kernels of our own. Each function queues one, and throws std::runtime_error when that fails. Numbers are read and written in
 // the queue's format and computed with in fp32; statistics, sums and what normalizations train are fp32 in memory, too.
@@ -34,6 +35,16 @@ void drop(const Queue& queue, const void* from, void* to, std::int64_t count, st
 void sum(const Queue& queue, std::span<const void* const> terms, void* result, std::int64_t count);
 /// Adds bias[channel] to numbers [outer, channels, inner].
 void add_bias(const Queue& queue, const void* bias, void* numbers, std::int64_t outer, std::int64_t channels, std::int64_t inner);
+/// A factor of a product of images, or one per sample and channel.
+struct ElementFactor {
+  const void* numbers;
+  bool per_channel;
+};
+/// The product of all factors.
+void multiply_elements(const Queue& queue, std::span<const ElementFactor> factors, const Planes& shape, void* result);
+constexpr std::size_t most_factors = 8;
+/// The sum over the pixels of the product of at most `most_factors` factors, for each sample and channel.
+void sum_products(const Queue& queue, std::span<const ElementFactor> factors, const Planes& shape, float* sums);
 void convert(cudaStream_t stream, const void* from, Number from_number, void* to, Number to_number, std::int64_t count);
 /// Delays the stream by a time that does not depend on clock frequencies.
 void delay(cudaStream_t stream, std::uint64_t nanoseconds);
@@ -69,9 +80,25 @@ void transpose(const Queue& queue, const void* from, void* to, std::int64_t samp
 void pad_shortcut(const Queue& queue, const void* input, const Image& from, void* output, const Image& to, const Pair& stride);
 void pad_shortcut_backward(const Queue& queue, const void* output_gradient, const Image& to, void* input_gradient, const Image& from,
                            const Pair& stride);
+/// Every pixel `scale` times in both directions; `from` are the smaller images.
+void upsample(const Queue& queue, const void* input, const Image& from, void* output, std::int32_t scale);
+void upsample_backward(const Queue& queue, const void* output_gradient, void* input_gradient, const Image& from, std::int32_t scale);
 /// A row of the table [entries, width] for each id, taken modulo `entries`.
 void look_up(const Queue& queue, const void* table, const std::int32_t* ids, void* output, std::int64_t count, std::int64_t entries,
              std::int64_t width);
+/// Adds weight [numbers] to each of `samples`.
+void add_positions(const Queue& queue, const void* input, const void* weight, void* output, std::int64_t samples, std::int64_t numbers);
+/// The sum of all samples of `numbers` numbers.
+void sum_samples(const Queue& queue, const void* terms, void* sums, std::int64_t samples, std::int64_t numbers);
+/// Extents of [samples, tokens, heads, 2, pairs]: a pair has a number in each half of a head.
+struct Heads {
+  std::int64_t samples;
+  std::int64_t tokens;
+  std::int64_t heads;
+  std::int64_t pairs;
+};
+/// Turns each pair by its token's rotation [tokens, pairs], or back.
+void rotate(const Queue& queue, const void* from, const Heads& shape, const Rotation* rotations, bool back, void* to);
 /// Adds each row to the one of `table_gradient` that its id names.
 void look_up_backward(const Queue& queue, const void* output_gradient, const std::int32_t* ids, float* table_gradient, std::int64_t count,
                       std::int64_t entries, std::int64_t width);

@@ -8,6 +8,7 @@
 
 #include "capture/cuda/check.hpp"
 #include "capture/cuda/kernels.hpp"
+#include "capture/cuda/launch_kernel.cuh"
 
 // What all kernels need: launches, formats of numbers, indices.
 namespace syncopate::capture {
@@ -18,12 +19,6 @@ constexpr unsigned int block_threads = 256;
 inline unsigned int blocks_for(std::int64_t steps) {
   constexpr std::int64_t most = 1 << 16;
   return static_cast<unsigned int>(std::clamp<std::int64_t>((steps + block_threads - 1) / block_threads, 1, most));
-}
-
-template <class... Parameters, class... Arguments>
-void launch(cudaStream_t stream, void (*kernel)(Parameters...), dim3 grid, dim3 block, Arguments... arguments) {
-  kernel<<<grid, block, 0, stream>>>(arguments...);
-  check(cudaGetLastError(), "a kernel's launch");
 }
 
 /// Calls body(T{}) for the C++ type of a number.

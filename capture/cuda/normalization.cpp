@@ -150,6 +150,57 @@ class LayerNorm : public CudaOp {
   DeviceMemory inverse_deviation_ = layer_.tools.allocate(rows_.rows * number_bytes(Number::fp32));
 };
 
+/// Layer normalization without mean and bias. B. Zhang, R. Sennrich, "Root mean square layer normalization", NeurIPS'19.
+class RmsNorm : public CudaOp {
+ public:
+  explicit RmsNorm(const CudaLayer& layer) : CudaOp(layer) { add_parameter(); }
+
+  void forward() override {
+    rms_norm(queue(), layer_.inputs[0], rows_, parameters_[0].value.as<float>(), epsilon, inverses_.as<float>(), layer_.output);
+  }
+
+  void backward() override {
+    rms_norm_backward(queue(), layer_.inputs[0], rows_, layer_.output_gradient, parameters_[0].value.as<float>(), inverses_.as<float>(),
+                      layer_.input_gradients[0], parameters_[0].gradient.as<float>());
+  }
+
+ private:
+  Rows rows_ = {layer_.output_elements() / layer_.layer.output.back(), layer_.layer.output.back()};
+  DeviceMemory inverses_ = layer_.tools.allocate(rows_.rows * number_bytes(Number::fp32));
+};
+
+/// Y. Wu, K. He, "Group normalization", ECCV'18.
+class GroupNorm : public CudaOp {
+ public:
+  explicit GroupNorm(const CudaLayer& layer) : CudaOp(layer) {
+    add_parameter();
+    add_parameter();
+  }
+
+  void forward() override {
+    group_norm(queue(), layer_.inputs[0], planes_, groups_, parameters_[0].value.as<float>(), parameters_[1].value.as<float>(), epsilon,
+               statistics(), layer_.output);
+  }
+
+  void backward() override {
+    group_norm_backward(queue(), layer_.inputs[0], planes_, groups_, layer_.output_gradient, parameters_[0].value.as<float>(), statistics(),
+                        layer_.input_gradients[0], parameters_[0].gradient.as<float>(), parameters_[1].gradient.as<float>());
+  }
+
+ private:
+  GroupStatistics statistics() const { return {sums_.as<float>(), products_.as<float>(), factors_.as<float4>(), moments_.as<float2>()}; }
+  DeviceMemory per_channel(std::size_t bytes) const {
+    return layer_.tools.allocate(planes_.samples * planes_.channels * static_cast<std::int64_t>(bytes));
+  }
+
+  Planes planes_ = layer_.planes();
+  std::int64_t groups_ = layer_.attributes().groups;
+  DeviceMemory sums_ = per_channel(sizeof(float));
+  DeviceMemory products_ = per_channel(sizeof(float));
+  DeviceMemory factors_ = per_channel(sizeof(float4));
+  DeviceMemory moments_ = layer_.tools.allocate(planes_.samples * groups_ * static_cast<std::int64_t>(sizeof(float2)));
+};
+
 /// Local response normalization across channels. The constants are GoogLeNet's, which are PyTorch's defaults.
 class Lrn : public CudaOp {
  public:
@@ -177,7 +228,9 @@ class Lrn : public CudaOp {
 }  // namespace
 
 std::unique_ptr<CudaOp> make_cuda_batch_norm(const CudaLayer& layer) { return std::make_unique<BatchNorm>(layer); }
+std::unique_ptr<CudaOp> make_cuda_group_norm(const CudaLayer& layer) { return std::make_unique<GroupNorm>(layer); }
 std::unique_ptr<CudaOp> make_cuda_layer_norm(const CudaLayer& layer) { return std::make_unique<LayerNorm>(layer); }
 std::unique_ptr<CudaOp> make_cuda_lrn(const CudaLayer& layer) { return std::make_unique<Lrn>(layer); }
+std::unique_ptr<CudaOp> make_cuda_rms_norm(const CudaLayer& layer) { return std::make_unique<RmsNorm>(layer); }
 
 }  // namespace syncopate::capture

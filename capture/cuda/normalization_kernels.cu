@@ -1,5 +1,5 @@
-#include "capture/cuda/launch.cuh"
 #include "capture/cuda/normalization_kernels.hpp"
+#include "capture/cuda/pack.cuh"
 
 namespace syncopate::capture {
 
@@ -79,6 +79,17 @@ struct ByRow {
   }
 };
 
+/// The gradient of the scale without a mean.
+template <class T>
+struct ByRoot {
+  const T* input;
+  const T* gradient;
+  const float* inverses;
+  __device__ float2 operator()(std::int64_t row, std::int64_t column, std::int64_t width) const {
+    return {to_float(gradient[row * width + column]) * to_float(input[row * width + column]) * inverses[row], 0.0F};
+  }
+};
+
 /// Mean and inverse deviation of one channel.
 struct Moments {
   float mean;
@@ -153,6 +164,58 @@ __global__ void layer_norm_backward_kernel(const T* input, Rows shape, const T* 
   }
 }
 
+/// A block for each row, which consists of packs.
+template <class T, int count>
+__global__ void rms_norm_kernel(const T* input, Rows shape, const float* scale, float epsilon, float* inverses, T* output) {
+  const float share = 1.0F / static_cast<float>(shape.width);
+  for (std::int64_t row = blockIdx.x; row < shape.rows; row += gridDim.x) {
+    const T* from = input + row * shape.width;
+    float squares = 0.0F;
+    for (std::int64_t first = count * static_cast<std::int64_t>(threadIdx.x); first < shape.width; first += count * blockDim.x) {
+      const Values<count> x = load_pack<count>(from, first, shape.width);
+#pragma unroll
+      for (int i = 0; i < count; ++i) squares += x.at[i] * x.at[i];
+    }
+    const float inverse = rsqrtf(share * over_block<Sum>(squares) + epsilon);
+    for (std::int64_t first = count * static_cast<std::int64_t>(threadIdx.x); first < shape.width; first += count * blockDim.x) {
+      Values<count> x = load_pack<count>(from, first, shape.width);
+      const Values<count> factors = load_pack<count>(scale, first, shape.width);
+#pragma unroll
+      for (int i = 0; i < count; ++i) x.at[i] *= inverse * factors.at[i];
+      store_pack(output + row * shape.width, first, shape.width, x);
+    }
+    if (threadIdx.x == 0) inverses[row] = inverse;
+  }
+}
+
+template <class T, int count>
+__global__ void rms_norm_backward_kernel(const T* input, Rows shape, const T* output_gradient, const float* scale, const float* inverses,
+                                         T* input_gradient) {
+  const float share = 1.0F / static_cast<float>(shape.width);
+  for (std::int64_t row = blockIdx.x; row < shape.rows; row += gridDim.x) {
+    const T* from = input + row * shape.width;
+    const T* gradient = output_gradient + row * shape.width;
+    const float inverse = inverses[row];
+    float products = 0.0F;
+    for (std::int64_t first = count * static_cast<std::int64_t>(threadIdx.x); first < shape.width; first += count * blockDim.x) {
+      const Values<count> x = load_pack<count>(from, first, shape.width);
+      const Values<count> g = load_pack<count>(gradient, first, shape.width);
+      const Values<count> factors = load_pack<count>(scale, first, shape.width);
+#pragma unroll
+      for (int i = 0; i < count; ++i) products += g.at[i] * factors.at[i] * x.at[i];
+    }
+    const float pull = share * over_block<Sum>(products) * inverse * inverse;
+    for (std::int64_t first = count * static_cast<std::int64_t>(threadIdx.x); first < shape.width; first += count * blockDim.x) {
+      const Values<count> x = load_pack<count>(from, first, shape.width);
+      Values<count> g = load_pack<count>(gradient, first, shape.width);
+      const Values<count> factors = load_pack<count>(scale, first, shape.width);
+#pragma unroll
+      for (int i = 0; i < count; ++i) g.at[i] = inverse * (g.at[i] * factors.at[i] - pull * x.at[i]);
+      store_pack(input_gradient + row * shape.width, first, shape.width, g);
+    }
+  }
+}
+
 template <class T, class Index>
 __global__ void batch_norm_kernel(const T* input, Rows shape, const float* scale, const float* shift, float epsilon, float running_share,
                                   ChannelStatistics statistics, T* output) {
@@ -215,6 +278,32 @@ void layer_norm_backward(const Queue& queue, const void* input, const Rows& shap
              statistics, static_cast<T*>(input_gradient));
     }
     sum_terms(queue.stream, ByRow<T>{x, g, statistics}, shape, shift_gradient, scale_gradient);
+  });
+}
+
+void rms_norm(const Queue& queue, const void* input, const Rows& shape, const float* scale, float epsilon, float* inverses, void* output) {
+  with_type(queue.number, [&](auto zero) {
+    using T = decltype(zero);
+    with_pack(shape.width, [&](auto count) {
+      launch(queue.stream, rms_norm_kernel<T, count>, blocks_for(shape.rows * block_threads), block_threads, static_cast<const T*>(input),
+             shape, scale, epsilon, inverses, static_cast<T*>(output));
+    });
+  });
+}
+
+void rms_norm_backward(const Queue& queue, const void* input, const Rows& shape, const void* output_gradient, const float* scale,
+                       const float* inverses, void* input_gradient, float* scale_gradient) {
+  with_type(queue.number, [&](auto zero) {
+    using T = decltype(zero);
+    const auto* x = static_cast<const T*>(input);
+    const auto* g = static_cast<const T*>(output_gradient);
+    if (input_gradient != nullptr) {
+      with_pack(shape.width, [&](auto count) {
+        launch(queue.stream, rms_norm_backward_kernel<T, count>, blocks_for(shape.rows * block_threads), block_threads, x, shape, g, scale,
+               inverses, static_cast<T*>(input_gradient));
+      });
+    }
+    sum_terms(queue.stream, ByRoot<T>{x, g, inverses}, shape, scale_gradient, nullptr);
   });
 }
 

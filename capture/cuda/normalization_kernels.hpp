@@ -25,6 +25,27 @@ void layer_norm(const Queue& queue, const void* input, const Rows& shape, const 
 void layer_norm_backward(const Queue& queue, const void* input, const Rows& shape, const void* output_gradient, const float* scale,
                          const RowStatistics& statistics, void* input_gradient, float* scale_gradient, float* shift_gradient);
 
+/// Layer normalization without mean and shift. Keeps the inverse of each row's root of the mean square.
+void rms_norm(const Queue& queue, const void* input, const Rows& shape, const float* scale, float epsilon, float* inverses, void* output);
+/// `input_gradient` may be null.
+void rms_norm_backward(const Queue& queue, const void* input, const Rows& shape, const void* output_gradient, const float* scale,
+                       const float* inverses, void* input_gradient, float* scale_gradient);
+
+/// What group normalization computes: sums per sample and channel, which each pass overwrites, and what backward needs of forward.
+struct GroupStatistics {
+  float* sums;      ///< of the input or of gradients
+  float* products;  ///< of the input with itself, or of gradients with the normalized input
+  float4* factors;  ///< per sample and channel: of the input, of its gradient, and a summand
+  float2* moments;  ///< per sample and group: mean and inverse deviation
+};
+/// Over the pixels and channels of each of `groups`.
+void group_norm(const Queue& queue, const void* input, const Planes& shape, std::int64_t groups, const float* scale, const float* shift,
+                float epsilon, const GroupStatistics& statistics, void* output);
+/// `input_gradient` may be null.
+void group_norm_backward(const Queue& queue, const void* input, const Planes& shape, std::int64_t groups, const void* output_gradient,
+                         const float* scale, const GroupStatistics& statistics, void* input_gradient, float* scale_gradient,
+                         float* shift_gradient);
+
 /// What batch normalization keeps of each channel: sums over the rows of the input and of its squared distance from the mean
 /// for backward, and running statistics.
 struct ChannelStatistics {

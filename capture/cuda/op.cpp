@@ -15,6 +15,12 @@ Image CudaLayer::image(const Shape& shape) const {
   return {batch(), to_int(shape[0]), to_int(shape[1]), to_int(shape[2]), channels_last()};
 }
 
+Planes CudaLayer::planes() const {
+  const Shape& shape = layer.output;
+  if (shape.size() != 3) return {batch(), elements(shape), 1, false};
+  return {batch(), shape[0], shape[1] * shape[2], channels_last()};
+}
+
 CudaParameter& CudaOp::add_parameter(bool channels_last) {
   const Number number = layer_.network.parameter_bytes(layer_.layer) == number_bytes(Number::fp32) ? Number::fp32 : layer_.tools.number;
   const Shape& shape = layer_.layer.tensors[parameters_.size()].shape;

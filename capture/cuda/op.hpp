@@ -3,6 +3,7 @@
 #include <cublas_v2.h>
 #include <cudnn.h>
 
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -17,6 +18,9 @@
 
 namespace syncopate::capture {
 
+/// Rotations [tokens, pairs] on the device, by these extents: all layers share them, as in frameworks.
+using RotationTables = std::map<std::pair<std::int64_t, std::int64_t>, DeviceMemory>;
+
 /// What all ops of a network work with.
 struct CudaTools {
   cudaStream_t stream = nullptr;
@@ -27,6 +31,7 @@ struct CudaTools {
   bool tf32 = false;             ///< products may round fp32 to 10 bits of mantissa
   DeviceMemory workspace;        ///< scratch memory of the library call that runs
   std::shared_ptr<EngineUses> engine_uses = std::make_shared<EngineUses>();
+  std::shared_ptr<RotationTables> rotations = std::make_shared<RotationTables>();
 
   Queue queue() const { return {stream, number}; }
   DeviceMemory allocate(std::int64_t bytes) const { return {bytes, stream}; }
@@ -57,15 +62,20 @@ struct CudaLayer {
   std::vector<void*> input_gradients;  ///< null where it is not needed
   void* output_gradient;               ///< null where backward does not run
   const std::uint32_t& iteration;      ///< counts from 1
+  const CudaParameter* table;          ///< the weight that a tied_linear shares, else null
 
   const Attributes& attributes() const { return layer.attributes; }
   std::int64_t batch() const { return network.batch; }
   std::int64_t input_elements(std::size_t slot) const { return batch() * elements(shapes[slot]); }
   std::int64_t output_elements() const { return batch() * elements(layer.output); }
+  /// Whether backward adds to the gradient of a shared weight.
+  bool adds_to_gradient() const { return network.layers[index].adds_to_gradient; }
   std::int64_t bytes(std::int64_t count) const { return count * number_bytes(tools.number); }
   bool channels_last() const { return network.layout == Layout::channels_last; }
   /// Of [channels, height, width].
   Image image(const Shape& shape) const;
+  /// Of the output: of [channels, height, width], or of all else as one pixel.
+  Planes planes() const;
 };
 
 /// A layer on the GPU. backward() reads what forward() left, and overwrites the gradients of inputs and parameters. Both

@@ -21,13 +21,13 @@ cublasOperation_t operation(bool transposed) { return transposed ? CUBLAS_OP_T :
 
 // cuBLAS expects column-major matrices. Ours are row-major, that is, transposed: (left right)^T = right^T left^T.
 
-void multiply(const CudaTools& tools, const ProductExtents& extents, const Factor& left, const Factor& right, void* result) {
+void multiply(const CudaTools& tools, const ProductExtents& extents, const Factor& left, const Factor& right, void* result, bool adds) {
   const cudaDataType_t type = blas_type(tools.number);
   const float one = 1.0F;
-  const float zero = 0.0F;
+  const float kept = adds ? 1.0F : 0.0F;
   check(cublasGemmEx(tools.cublas.get(), operation(right.transposed), operation(left.transposed), to_int(extents.columns),
                      to_int(extents.rows), to_int(extents.depth), &one, right.numbers, type, to_int(right.stride), left.numbers, type,
-                     to_int(left.stride), &zero, result, type, to_int(extents.columns), compute_type(tools), CUBLAS_GEMM_DEFAULT),
+                     to_int(left.stride), &kept, result, type, to_int(extents.columns), compute_type(tools), CUBLAS_GEMM_DEFAULT),
         "cublasGemmEx");
 }
 

@@ -20,7 +20,9 @@ struct Factor {
   bool transposed = false;
 };
 
-void multiply(const CudaTools& tools, const ProductExtents& extents, const Factor& left, const Factor& right, void* result);
+/// The result, or what is added to it.
+void multiply(const CudaTools& tools, const ProductExtents& extents, const Factor& left, const Factor& right, void* result,
+              bool adds = false);
 
 /// Many matrices of one shape; the pointers to them lie on the device.
 struct Factors {

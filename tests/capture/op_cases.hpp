@@ -18,6 +18,13 @@ inline std::vector<OpCase> op_cases() {
   const std::string second = R"({"name": "b", "op": "linear", "out_features": 16, "inputs": ["$input"]},)";
   const std::string third = R"({"name": "c", "op": "linear", "out_features": 16, "inputs": ["$input"]},)";
 
+  const std::string uneven = R"({"name": "a", "op": "linear", "out_features": 6, "inputs": ["$input"]},)";
+  const std::string odd = R"({"name": "a", "op": "conv2d", "out_channels": 6, "kernel": 1, "inputs": ["$input"]},)";
+  const std::string pixel = R"({"name": "p", "op": "adaptive_avg_pool", "output": 1, "inputs": ["$input"]},)";
+  const std::string factor = pixel + R"({"name": "f", "op": "conv2d", "out_channels": 8, "kernel": 1},)";
+  const std::string odd_factor = pixel + R"({"name": "f", "op": "conv2d", "out_channels": 6, "kernel": 1},)";
+  const std::string table = R"({"name": "a", "op": "embedding", "entries": 16, "width": 8},)";
+
   const auto last = [](const std::string& attributes) { return R"({"name": "under test", "op": )" + attributes + "}"; };
 
   return {
@@ -51,5 +58,27 @@ inline std::vector<OpCase> op_cases() {
       {"pad_shortcut", "[2, 5, 5]", conv + last(R"("pad_shortcut", "out_channels": 13, "stride": 2)")},
       {"attention", "[8, 5]", linear + second + third + last(R"("attention", "heads": 2, "inputs": ["a", "b", "c"])")},
       {"embedding", "[4]", last(R"("embedding", "entries": 5, "width": 3)")},
+      {"conv_transpose2d", "[3, 3, 4]",
+       conv + last(R"("conv_transpose2d", "out_channels": 16, "kernel": [3, 2], "stride": [2, 1], "pad": 1)")},
+      {"conv_transpose2d", "[3, 3, 2]", conv + last(R"("conv_transpose2d", "out_channels": 8, "kernel": 2, "stride": 2, "bias": false)")},
+      {"group_norm", "[2, 5, 3]", conv + last(R"("group_norm", "groups": 4)")},
+      {"group_norm", "[2, 2, 6]", conv + last(R"("group_norm", "groups": 1)")},
+      {"group_norm", "[2, 3, 2]", odd + last(R"("group_norm", "groups": 2)")},
+      {"rms_norm", "[3, 5]", linear + last(R"("rms_norm")")},
+      {"rms_norm", "[3, 5]", uneven + last(R"("rms_norm")")},
+      {"upsample", "[2, 3, 2]", conv + last(R"("upsample", "scale": 2)")},
+      {"upsample", "[2, 2, 3]", odd + last(R"("upsample", "scale": 3)")},
+      {"upsample", "[2, 2, 3]", odd + last(R"("upsample", "scale": 4)")},
+      {"to_tokens", "[2, 5, 3]", conv + last(R"("to_tokens")")},
+      {"positional", "[3, 5]", linear + last(R"("positional")")},
+      {"positional", "[3, 5]", uneven + last(R"("positional")")},
+      {"rotary", "[5, 3]", linear + last(R"("rotary", "heads": 2)")},
+      {"rotary", "[5, 3]", uneven + last(R"("rotary", "heads": 1)")},
+      {"multiply", "[3, 5]", linear + second + third + last(R"("multiply", "inputs": ["a", "b", "c"])")},
+      {"multiply", "[3, 5]", uneven + last(R"("multiply", "inputs": ["a", "a"])")},
+      {"multiply", "[2, 2, 4]", conv + factor + last(R"("multiply", "inputs": ["f", "a"])")},
+      {"multiply", "[2, 3, 3]", odd + odd_factor + last(R"("multiply", "inputs": ["a", "f", "a"])")},
+      {"multiply", "[2, 3, 3]", odd + odd_factor + last(R"("multiply", "inputs": ["a", "f", "f", "a", "f", "a", "f", "f", "a", "f"])")},
+      {"tied_linear", "[4]", table + last(R"("tied_linear", "out_features": 16)")},
   };
 }

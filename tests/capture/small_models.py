@@ -56,6 +56,44 @@ SMALL = {
         layer("input", "lrn"), layer("conv", "conv2d", out_channels=16, kernel=2), layer("even", "lrn"),
         layer("wider", "conv2d", out_channels=21, kernel=2), layer("odd", "lrn"),
         layer("narrow", "conv2d", out_channels=2, kernel=1), layer("few", "lrn"), layer("flatten", "flatten")]),
+    "transposed convolutions": (3, [5, 4, 3], [
+        layer("uneven", "conv_transpose2d", out_channels=7, kernel=[3, 2], stride=[2, 1], pad=[1, 0]),
+        layer("doubled", "conv_transpose2d", out_channels=16, kernel=2, stride=2, bias=False),
+        layer("gaps", "conv_transpose2d", out_channels=6, kernel=1, stride=2), layer("conv", "conv2d", out_channels=16, kernel=3),
+        layer("overlap", "conv_transpose2d", out_channels=3, kernel=4, stride=2, pad=1), layer("pool", "adaptive_avg_pool", output=1)]),
+    "group_norm": (3, [6, 3, 5], [
+        layer("input", "group_norm", groups=3), layer("conv", "conv2d", out_channels=16, kernel=2), layer("even", "group_norm", groups=4),
+        layer("narrow", "conv2d", out_channels=5, kernel=1), layer("each channel", "group_norm", groups=5),
+        layer("wide", "conv2d", out_channels=21, kernel=2), layer("all", "group_norm", groups=1), layer("pool", "adaptive_avg_pool", output=1)]),
+    "rms_norm": (3, [5, 7], [
+        layer("input", "rms_norm"), layer("wider", "linear", out_features=19), layer("tokens", "rms_norm"),
+        layer("first", "first_token"), layer("one", "rms_norm"), layer("last", "linear", out_features=4)]),
+    "upsample": (2, [3, 2, 3], [
+        layer("input", "upsample", scale=2), layer("conv", "conv2d", out_channels=5, kernel=1), layer("odd", "upsample", scale=3),
+        layer("last", "conv2d", out_channels=3, kernel=1), layer("pool", "adaptive_avg_pool", output=1),
+        layer("narrow", "conv2d", "conv", out_channels=4, kernel=1), layer("large", "upsample", scale=4), layer("same", "upsample", scale=1),
+        layer("other last", "conv2d", out_channels=3, kernel=1), layer("other pool", "adaptive_avg_pool", output=1)]),
+    "positions": (3, [4, 3, 5], [
+        layer("input", "to_tokens"), layer("of input", "positional"), layer("conv", "conv2d", "$input", out_channels=12, kernel=2),
+        layer("tokens", "to_tokens"), layer("position", "positional"), layer("wider", "linear", out_features=20),
+        layer("turned", "rotary", heads=2), layer("again", "rotary", heads=5), layer("one pixel", "adaptive_avg_pool", "conv", output=1),
+        layer("one token", "to_tokens"), layer("unturned", "rotary", heads=6), layer("flat", "flatten"),
+        layer("first", "first_token", "again"), layer("both", "concat", "first", "flat"), layer("linear", "linear", out_features=4)]),
+    "products": (3, [5, 3, 4], [
+        layer("wide a", "conv2d", out_channels=6, kernel=1), layer("a", "tanh"), layer("b", "conv2d", "$input", out_channels=6, kernel=1),
+        layer("product", "multiply", "a", "b"), layer("square", "multiply", "product", "product"), layer("pool", "adaptive_avg_pool", "b", output=1),
+        layer("squeeze", "conv2d", out_channels=6, kernel=1), layer("gate", "sigmoid"), layer("excited", "multiply", "square", "gate"),
+        layer("gate first", "multiply", "gate", "excited", "a", "squeeze"), layer("with input", "multiply", "$input", "$input"),
+        layer("gates", "multiply", "gate", "gate"), layer("many", "multiply", "gates", "gate first", *["gate", "a", "gate"] * 2, "gates"),
+        layer("tokens", "to_tokens"), layer("wide", "linear", out_features=7), layer("narrow", "linear", "tokens", out_features=7),
+        layer("of tokens", "multiply", "wide", "narrow"), layer("untrained", "conv2d", "with input", out_channels=3, kernel=1),
+        layer("untrained pool", "adaptive_avg_pool", "$input", output=1), layer("untrained factor", "multiply", "$input", "untrained pool"),
+        layer("untrained conv", "conv2d", out_channels=3, kernel=1)]),
+    "shared weights": (3, [7], [
+        layer("words", "embedding", "$input", entries=23, width=6), layer("other", "embedding", "$input", entries=10, width=6),
+        layer("same shape", "embedding", "$input", entries=23, width=6), layer("add", "add", "words", "other", "same shape"),
+        layer("norm", "layer_norm"), layer("scores", "tied_linear", out_features=23), layer("narrow", "linear", out_features=6),
+        layer("head", "tied_linear", out_features=23), layer("second head", "tied_linear", "norm", out_features=10)]),
     "layer_norm": (3, [5, 7], [
         layer("input", "layer_norm"), layer("wider", "linear", out_features=19), layer("tokens", "layer_norm"),
         layer("first", "first_token"), layer("one", "layer_norm"), layer("last", "linear", out_features=4)]),

@@ -194,9 +194,7 @@ class Refused(CaptureCase):
                 self.check_refused(self.capture(*arguments, **options), 2, message)
 
     def test_input(self):
-        attention = {"name": "up", "op": "upsample", "scale": 2}
         chained = {**TINY, "layers": [TINY["layers"][0], {"name": "emb", "op": "flatten"}, {"name": "e", "op": "embedding", "entries": 4, "width": 2}]}
-        self.write("upsample.json", {**TINY, "layers": [attention, *TINY["layers"]]})
         self.write("chained.json", chained)
         joint = [{"name": "all", "op": "linear", "out_features": 12}, {"name": "a", "op": "attention", "heads": 2}]
         self.write("joint.json", {**TINY, "input": [4, 6], "layers": joint})
@@ -208,7 +206,6 @@ class Refused(CaptureCase):
             (".", "a folder"),
             ("truncated.json", "truncated.json: "),
             ("trace.json", "trace.json: /format"),
-            ("upsample.json", "upsample.json: layer up: the CPU device does not support upsample; import a PyTorch profile of this model instead"),
             ("joint.json", "joint.json: layer a: the CPU device does not support attention with one input; import a PyTorch profile of this model instead"),
             ("causal.json", "causal.json: layer a: the CPU device does not support causal attention; import a PyTorch profile of this model instead"),
             ("chained.json", "chained.json: layer e: an embedding can be captured only if it reads the model's input"),

@@ -103,6 +103,14 @@ std::vector<float> numbers(std::int64_t count, std::int64_t step) {
   return values;
 }
 
+/// Layer and number of each tensor with which a layer computes, one of which may be an embedding's.
+std::vector<std::pair<std::size_t, std::size_t>> weights_of(const Network& network, std::size_t layer) {
+  std::vector<std::pair<std::size_t, std::size_t>> found;
+  for (std::size_t i = 0; i < network.model.layers[layer].tensors.size(); ++i) found.emplace_back(layer, i);
+  if (network.layers[layer].table != NetworkLayer::no_table) found.emplace_back(network.layers[layer].table, 0);
+  return found;
+}
+
 void compare_op(const OpCase& tested, const Format& format) {
   constexpr std::int64_t batch = 2;
   Both both(model_of(tested.input, tested.layers), batch, format.dtype);
@@ -113,8 +121,8 @@ void compare_op(const OpCase& tested, const Format& format) {
     if (source != Model::input_layer) both.write({Array::Kind::output, source}, numbers(both.network().layers[source].elements, step));
     step += 2;
   }
-  for (std::size_t i = 0; i < described.tensors.size(); ++i)
-    both.write({Array::Kind::parameter, layer, i}, numbers(elements(described.tensors[i].shape), 29));
+  for (const auto& [owner, i] : weights_of(both.network(), layer))
+    both.write({Array::Kind::parameter, owner, i}, numbers(elements(both.network().model.layers[owner].tensors[i].shape), 29));
   const std::vector<float> gradient = numbers(both.network().layers[layer].elements, 41);
   both.each([&](Device& device) {
     device.begin(Run::free);
@@ -132,9 +140,9 @@ void compare_op(const OpCase& tested, const Format& format) {
     INFO("gradient of input ", slot);
     if (described.inputs[slot] != Model::input_layer) compare({Array::Kind::input_gradient, layer, slot});
   }
-  for (std::size_t i = 0; i < described.tensors.size(); ++i) {
-    INFO("gradient of ", described.tensors[i].name);
-    compare({Array::Kind::parameter_gradient, layer, i});
+  for (const auto& [owner, i] : weights_of(both.network(), layer)) {
+    INFO("gradient of ", both.network().model.layers[owner].tensors[i].name);
+    compare({Array::Kind::parameter_gradient, owner, i});
   }
 }
 
@@ -151,6 +159,18 @@ const std::string branches = R"(
     {"name": "i", "op": "adaptive_avg_pool", "output": 2, "inputs": ["d"]},
     {"name": "j", "op": "conv2d", "out_channels": 8, "kernel": 1}],
     "outputs": ["h", "j")";
+
+/// Two embeddings whose weights other layers share, one of them twice.
+const std::string shared_weights = R"(
+    {"name": "other", "op": "embedding", "entries": 8, "width": 8},
+    {"name": "words", "op": "embedding", "entries": 16, "width": 8, "inputs": ["$input"]},
+    {"name": "sum", "op": "add", "inputs": ["words", "other"]},
+    {"name": "norm", "op": "layer_norm"},
+    {"name": "scores", "op": "tied_linear", "out_features": 16},
+    {"name": "narrow", "op": "linear", "out_features": 8},
+    {"name": "head", "op": "tied_linear", "out_features": 16},
+    {"name": "others", "op": "tied_linear", "out_features": 8, "inputs": ["norm"]}],
+    "outputs": ["head", "others")";
 
 /// The network is deep enough for rounding to add up.
 const std::vector<Format> formats_of_networks = {{"fp32", 1e-3}, {"tf32", 2e-2}, {"fp16", 5e-2}, {"bf16", 2e-1}};
@@ -195,6 +215,18 @@ TEST_SUITE("Does the GPU compute what the CPU does?") {
       REQUIRE(both.network().heads.size() == 2);
       both.train();
       CHECK(both.gpu.loss() == doctest::Approx(both.cpu.loss()).epsilon(format.tolerance));
+      for_each_parameter(both.network(), [&](std::size_t layer, std::size_t i) {
+        const Array gradient = {Array::Kind::parameter_gradient, layer, i};
+        check_close(both.gpu.read(gradient), both.cpu.read(gradient), format.tolerance);
+      });
+    }
+  }
+
+  TEST_CASE("shared weights: the gradients of all that use them add up") {
+    for (const Format& format : formats_of_networks) {
+      CAPTURE(format.dtype);
+      Both both(model_of("[6]", shared_weights), 4, format.dtype);
+      both.train();
       for_each_parameter(both.network(), [&](std::size_t layer, std::size_t i) {
         const Array gradient = {Array::Kind::parameter_gradient, layer, i};
         check_close(both.gpu.read(gradient), both.cpu.read(gradient), format.tolerance);

@@ -60,8 +60,9 @@ class LayerUnderTest {
       const auto count = static_cast<std::size_t>(network_.layers[source(slot)].elements);
       set({Array::Kind::output, source(slot)}, spaced(count, spacing_of(tested.op, count), random_));
     }
-    for (std::size_t i = 0; i < described().tensors.size(); ++i) {
-      set({Array::Kind::parameter, layer_, i}, normal(static_cast<std::size_t>(elements(described().tensors[i].shape)), random_));
+    for (const auto& [layer, i] : weights()) {
+      const Shape& shape = network_.model.layers[layer].tensors[i].shape;
+      set({Array::Kind::parameter, layer, i}, normal(static_cast<std::size_t>(elements(shape)), random_));
     }
     weights_ = normal(static_cast<std::size_t>(network_.layers[layer_].elements), random_);
   }
@@ -69,6 +70,14 @@ class LayerUnderTest {
   const ModelLayer& described() const { return network_.model.layers[layer_]; }
   std::size_t source(std::size_t slot) const { return described().inputs[slot]; }
   std::size_t index() const { return layer_; }
+  /// Layer and number of each tensor with which it computes, one of which may be an embedding's.
+  std::vector<std::pair<std::size_t, std::size_t>> weights() const {
+    std::vector<std::pair<std::size_t, std::size_t>> found;
+    for (std::size_t i = 0; i < described().tensors.size(); ++i) found.emplace_back(layer_, i);
+    const std::size_t table = network_.layers[layer_].table;
+    if (table != NetworkLayer::no_table) found.emplace_back(table, 0);
+    return found;
+  }
 
   double loss() {
     device_.forward(layer_);
@@ -119,6 +128,40 @@ class LayerUnderTest {
   std::map<std::tuple<int, std::size_t, std::size_t>, std::vector<float>> written_;  // a layer may write over its input
 };
 
+/// Compares the gradients of parameters with central differences of the whole network's loss.
+void check_whole_network(const Network& network) {
+  CpuDevice device(1);
+  device.set_up(network);
+  device.begin(Run::free);
+  const auto loss = [&] {
+    for (std::size_t i = 0; i <= network.layers.size(); ++i) device.forward(i);
+    return device.loss();
+  };
+  loss();
+  for (std::size_t i = network.layers.size() + 1; i-- > 0;) device.backward(i);
+  for (std::size_t layer = 0; layer < network.layers.size(); ++layer) {
+    for (std::size_t tensor = 0; tensor < network.model.layers[layer].tensors.size(); ++tensor) {
+      CAPTURE(network.model.layers[layer].tensors[tensor].name);
+      const Array parameter = {Array::Kind::parameter, layer, tensor};
+      const std::vector<float> gradient = device.read({Array::Kind::parameter_gradient, layer, tensor});
+      const std::vector<float> values = device.read(parameter);
+      for (std::size_t i = 0; i < values.size(); i += 3) {
+        constexpr float step = 0.01F;
+        std::vector<float> moved = values;
+        moved[i] = values[i] + step;
+        device.write(parameter, moved);
+        const double above = loss();
+        moved[i] = values[i] - step;
+        device.write(parameter, moved);
+        const double difference = (above - loss()) / (2 * step);
+        CAPTURE(i);
+        CHECK(gradient[i] == doctest::Approx(difference).epsilon(1e-3).scale(1));
+      }
+      device.write(parameter, values);
+    }
+  }
+}
+
 }  // namespace
 
 TEST_SUITE("Are the gradients of every op on the CPU those of its forward?") {
@@ -138,12 +181,9 @@ TEST_SUITE("Are the gradients of every op on the CPU those of its forward?") {
         std::transform(sum.begin(), sum.end(), gradient.begin(), sum.begin(), std::plus<>());
       }
       std::vector<std::pair<Array, std::vector<float>>> gradients;
-      gradients.reserve(by_source.size() + layer.described().tensors.size());
       for (const auto& [source, gradient] : by_source) gradients.emplace_back(Array{Array::Kind::output, source}, gradient);
-      for (std::size_t i = 0; i < layer.described().tensors.size(); ++i) {
-        gradients.emplace_back(Array{Array::Kind::parameter, layer.index(), i},
-                               device.read({Array::Kind::parameter_gradient, layer.index(), i}));
-      }
+      for (const auto& [owner, i] : layer.weights())
+        gradients.emplace_back(Array{Array::Kind::parameter, owner, i}, device.read({Array::Kind::parameter_gradient, owner, i}));
       CHECK_FALSE(gradients.empty());
       for (const auto& [variable, gradient] : gradients) layer.check(variable, gradient);
     }
@@ -156,6 +196,19 @@ TEST_SUITE("Are the gradients of every op on the CPU those of its forward?") {
       CAPTURE(op.name);
       CHECK((cpu_op(op.name) != nullptr) == tested.contains(std::string(op.name)));
     }
+  }
+
+  TEST_CASE("a shared weight's gradient is the sum of those of all layers that use it") {
+    check_whole_network(network_of("[6]", R"(
+      {"name": "other", "op": "embedding", "entries": 7, "width": 4},
+      {"name": "words", "op": "embedding", "entries": 9, "width": 4, "inputs": ["$input"]},
+      {"name": "sum", "op": "add", "inputs": ["words", "other"]},
+      {"name": "norm", "op": "layer_norm"},
+      {"name": "scores", "op": "tied_linear", "out_features": 9},
+      {"name": "narrow", "op": "linear", "out_features": 4},
+      {"name": "head", "op": "tied_linear", "out_features": 9},
+      {"name": "others", "op": "tied_linear", "out_features": 7, "inputs": ["norm"]}],
+      "outputs": ["head", "others")"));
   }
 
   TEST_CASE("a whole network: branches, an output with several readers, one read twice, two heads") {
@@ -173,35 +226,6 @@ TEST_SUITE("Are the gradients of every op on the CPU those of its forward?") {
       {"name": "k", "op": "linear", "out_features": 3}],
       "outputs": ["h", "k")");
     REQUIRE(network.heads == std::vector<std::size_t>{7, 10});
-    CpuDevice device(1);
-    device.set_up(network);
-    device.begin(Run::free);
-    const auto loss = [&] {
-      for (std::size_t i = 0; i <= network.layers.size(); ++i) device.forward(i);
-      return device.loss();
-    };
-    loss();
-    for (std::size_t i = network.layers.size() + 1; i-- > 0;) device.backward(i);
-    for (std::size_t layer = 0; layer < network.layers.size(); ++layer) {
-      for (std::size_t tensor = 0; tensor < network.model.layers[layer].tensors.size(); ++tensor) {
-        CAPTURE(network.model.layers[layer].tensors[tensor].name);
-        const Array parameter = {Array::Kind::parameter, layer, tensor};
-        const std::vector<float> gradient = device.read({Array::Kind::parameter_gradient, layer, tensor});
-        const std::vector<float> values = device.read(parameter);
-        for (std::size_t i = 0; i < values.size(); i += 3) {
-          constexpr float step = 0.01F;
-          std::vector<float> moved = values;
-          moved[i] = values[i] + step;
-          device.write(parameter, moved);
-          const double above = loss();
-          moved[i] = values[i] - step;
-          device.write(parameter, moved);
-          const double difference = (above - loss()) / (2 * step);
-          CAPTURE(i);
-          CHECK(gradient[i] == doctest::Approx(difference).epsilon(1e-3).scale(1));
-        }
-        device.write(parameter, values);
-      }
-    }
+    check_whole_network(network);
   }
 }

@@ -63,6 +63,42 @@ TEST_SUITE("Is training planned right: where gradients flow, and what memory it 
     CHECK(plan("[4, 1, 1]", layers, 1, "fp32", Layout::channels_last).layers[1].aliased);
   }
 
+  TEST_CASE("tokens are a view of an image whose channels lie last") {
+    const std::string layers = R"({"name": "a", "op": "conv2d", "out_channels": 2, "kernel": 1}, {"name": "b", "op": "to_tokens"})";
+    CHECK_FALSE(plan("[4, 6, 6]", layers).layers[1].aliased);
+    CHECK(plan("[4, 1, 1]", layers).layers[1].aliased);
+    const Network last = plan("[4, 6, 6]", layers, 1, "fp32", Layout::channels_last);
+    CHECK(last.layers[1].aliased);
+    CHECK(last.layers[1].input_gradients[0] == last.layers[1].output_gradient);
+  }
+
+  TEST_CASE("the last user of a shared weight begins its gradient, the others add to it") {
+    const Network network = plan("[10]", R"({"name": "other", "op": "embedding", "entries": 9, "width": 8},
+                                            {"name": "words", "op": "embedding", "entries": 9, "width": 4, "inputs": ["$input"]},
+                                            {"name": "same", "op": "embedding", "entries": 9, "width": 4, "inputs": ["$input"]},
+                                            {"name": "sum", "op": "add", "inputs": ["words", "same"]},
+                                            {"name": "scores", "op": "tied_linear", "out_features": 9},
+                                            {"name": "narrow", "op": "linear", "out_features": 4},
+                                            {"name": "head", "op": "tied_linear", "out_features": 9}], "outputs": ["other", "head")");
+    std::vector<std::size_t> tables;
+    std::vector<bool> adds;
+    for (const NetworkLayer& layer : network.layers) {
+      tables.push_back(layer.table);
+      adds.push_back(layer.adds_to_gradient);
+    }
+    constexpr std::size_t none = NetworkLayer::no_table;
+    CHECK(tables == std::vector<std::size_t>{none, none, none, none, 1, none, 1});
+    CHECK(adds == std::vector<bool>{false, true, false, false, true, false, false});
+  }
+
+  TEST_CASE("an op that a device lacks is an error that names it") {
+    const Network network = plan("[50]", residual);
+    require_ops(network, "small", [](std::string_view /*op*/) { return true; });
+    CHECK_THROWS_WITH_AS(require_ops(network, "small", [](std::string_view op) { return op != "add"; }),
+                         "net.json: layer d: the small device does not support add; import a PyTorch profile of this model instead",
+                         InputError);
+  }
+
   TEST_CASE("a ReLU works in place where nobody else reads its input, and on gradients that nobody else reads") {
     CHECK(plan("[50]", residual).layers[1].aliased);
     const Network busy = plan("[50]", R"(

@@ -37,7 +37,7 @@ def train(layers, parameters, input_values, heads, factors):
         done = Computed()
         for layer in layers:
             inputs = [input_values if name == "$input" else done.outputs[name] for name in layer["inputs"]]
-            done.outputs[layer["name"]] = output = run(layer, inputs, parameters, drawn)
+            done.outputs[layer["name"]] = output = run(layer, inputs, [parameters[name] for name in weights(layer, layers)], drawn)
             if output.requires_grad:
                 output.retain_grad()
         optimizer.zero_grad()
@@ -69,13 +69,14 @@ def follow(layers, parameters, input_values, heads, drawn, found):
         send_back([name], torch.autograd.grad(loss, [logits]))
     for layer in reversed(layers):
         inputs = [outputs[name].clone().requires_grad_() for name in layer["inputs"]]
-        tensors = {name: parameters[name].clone().requires_grad_() for name, _ in layer["tensors"]}
-        output = run(layer, inputs, tensors, drawn)
+        tensors = {name: parameters[name].clone().requires_grad_() for name in weights(layer, layers)}
+        output = run(layer, inputs, list(tensors.values()), drawn)
         expected.outputs[layer["name"]] = output.detach()
         if layer["name"] in found.output_gradients:
             gradients = torch.autograd.grad(output, [*inputs, *tensors.values()], found.output_gradients[layer["name"]], allow_unused=True)
             send_back(layer["inputs"], gradients)
-            expected.gradients |= dict(zip(tensors, gradients[len(inputs):]))
+            for name, gradient in zip(tensors, gradients[len(inputs):]):
+                expected.gradients[name] = expected.gradients.get(name, 0) + gradient
     return expected.settle(layers)
 
 
@@ -93,11 +94,20 @@ def update(parameters, gradients, optimizer):
     return parameters
 
 
-def run(layer, inputs, parameters, drawn):
+def weights(layer, layers):
+    """Names of the tensors with which a layer computes: its own, or that of the first embedding which has the shape."""
+    if layer["op"] != "tied_linear":
+        return [name for name, _ in layer["tensors"]]
+    width = next(other["shape"][-1] for other in layers if other["name"] == layer["inputs"][0])
+    tables = [other["tensors"][0] for other in layers if other["op"] == "embedding"]
+    return [next(name for name, shape in tables if list(shape) == [layer["shape"][-1], width])]
+
+
+def run(layer, inputs, tensors, drawn):
     if layer["op"] == "dropout":
         output = inputs[0] * drawn[layer["name"]]
     else:
-        output = OPS[layer["op"]](inputs, [parameters[name] for name, _ in layer["tensors"]], layer["entry"])
+        output = OPS[layer["op"]](inputs, tensors, layer["entry"])
     assert list(output.shape[1:]) == layer["shape"], layer["name"]
     return output
 
@@ -147,6 +157,24 @@ def pad_shortcut(inputs, tensors, entry):
     return F.pad(inputs[0][:, :, ::down, ::right], (0, 0, 0, 0, missing // 2, missing - missing // 2))
 
 
+def conv_transpose2d(inputs, tensors, entry):
+    return F.conv_transpose2d(inputs[0], tensors[0], bias(tensors), pair(entry.get("stride", 1)), pair(entry.get("pad", 0)))
+
+
+def rms_norm(inputs, tensors, entry):
+    return inputs[0] / torch.sqrt((inputs[0]**2).mean(dim=-1, keepdim=True) + EPSILON) * tensors[0]
+
+
+def rotary(inputs, tensors, entry):
+    """A head's numbers as complex ones, whose imaginary parts are its second half, times the unit number of the token's angle."""
+    batch, tokens, width = inputs[0].shape
+    halves = inputs[0].reshape(batch, tokens, entry["heads"], 2, -1)
+    pairs = halves.shape[-1]
+    angles = torch.outer(torch.arange(tokens), 10000.0**(-torch.arange(pairs, dtype=torch.float64) / pairs))
+    turned = torch.complex(halves[..., 0, :], halves[..., 1, :]) * torch.polar(torch.ones_like(angles), angles)[:, None, :]
+    return torch.stack([turned.real, turned.imag], dim=-2).reshape(batch, tokens, width)
+
+
 def pair(value):
     return value if isinstance(value, list) else [value, value]
 
@@ -156,6 +184,13 @@ def of_one(function):
 
 
 OPS = {
+    "conv_transpose2d": conv_transpose2d, "rms_norm": rms_norm, "rotary": rotary,
+    "group_norm": lambda inputs, tensors, entry: F.group_norm(inputs[0], entry["groups"], *tensors, eps=EPSILON),
+    "upsample": lambda inputs, tensors, entry: inputs[0].repeat_interleave(entry["scale"], 2).repeat_interleave(entry["scale"], 3),
+    "to_tokens": of_one(lambda x: x.reshape(*x.shape[:2], -1).transpose(1, 2).clone()),
+    "positional": lambda inputs, tensors, entry: inputs[0] + tensors[0],
+    "multiply": lambda inputs, tensors, entry: math.prod(inputs[1:], start=inputs[0]),
+    "tied_linear": lambda inputs, tensors, entry: inputs[0] @ tensors[0].T,
     "conv2d": conv2d, "conv1d": conv1d, "attention": attention, "pad_shortcut": pad_shortcut,
     "linear": lambda inputs, tensors, entry: F.linear(inputs[0], tensors[0], bias(tensors)),
     "embedding": lambda inputs, tensors, entry: F.embedding(inputs[0].long() % entry["entries"], tensors[0]),

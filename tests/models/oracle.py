@@ -78,6 +78,15 @@ def conv1d(inputs, entry):
     return shape, weights([entry["out_channels"], channels, kernel], entry), math.prod(shape) * channels * kernel
 
 
+def conv_transpose2d(inputs, entry):
+    """The image from which a convolution with these attributes makes the input, without a rest."""
+    (channels, *size), = inputs
+    kernel, stride, pad = (pair(entry.get(key, default)) for key, default in [("kernel", None), ("stride", 1), ("pad", 0)])
+    shape = [entry["out_channels"]] + [(n - 1) * s + k - 2 * p for n, k, s, p in zip(size, kernel, stride, pad)]
+    weight = [channels, entry["out_channels"], *kernel]
+    return shape, [("weight", weight)] + [("bias", weight[1:2])] * entry.get("bias", True), math.prod(size) * math.prod(weight)
+
+
 def linear(inputs, entry):
     (*tokens, features), = inputs
     weight = [entry["out_features"], features]
@@ -113,6 +122,13 @@ def add(inputs, entry):
     return list(shape), [], 0
 
 
+def multiply(inputs, entry):
+    """An input of one pixel is a factor of all pixels."""
+    shape = max(inputs, key=math.prod)
+    assert all(other in (shape, [shape[0], 1, 1]) for other in inputs)
+    return shape, [], 0
+
+
 def attention(inputs, entry):
     """Of three inputs, or of one in which they lie side by side; with `causal` no token reads a later one."""
     (tokens, width), = {tuple(shape) for shape in inputs}
@@ -137,11 +153,13 @@ def free(shape):
 same = free(lambda shape, entry: shape)
 
 OPS = {
-    "conv2d": conv2d, "conv1d": conv1d, "linear": linear, "embedding": embedding, "attention": attention,
-    "tied_linear": tied_linear, "batch_norm": norm(0, "weight", "bias"), "layer_norm": norm(-1, "weight", "bias"), "rms_norm": norm(-1, "weight"),
-    "max_pool": pool, "avg_pool": pool, "concat": concat, "add": add, "multiply": add, "rotary": same,
+    "conv2d": conv2d, "conv1d": conv1d, "conv_transpose2d": conv_transpose2d, "linear": linear, "embedding": embedding, "attention": attention,
+    "tied_linear": tied_linear, "batch_norm": norm(0, "weight", "bias"), "group_norm": norm(0, "weight", "bias"),
+    "layer_norm": norm(-1, "weight", "bias"), "rms_norm": norm(-1, "weight"),
+    "max_pool": pool, "avg_pool": pool, "concat": concat, "add": add, "multiply": multiply, "rotary": same,
     "lrn": same, "relu": same, "tanh": same, "gelu": same, "silu": same, "sigmoid": same, "dropout": same,
     "adaptive_avg_pool": free(lambda shape, entry: shape[:1] + pair(entry["output"])),
+    "upsample": free(lambda shape, entry: [shape[0]] + [entry["scale"] * n for n in shape[1:]]),
     "flatten": free(lambda shape, entry: [math.prod(shape)]),
     "to_tokens": free(lambda shape, entry: [shape[1] * shape[2], shape[0]]),
     "positional": lambda inputs, entry: (inputs[0], [("weight", inputs[0])], 0),
