@@ -4,10 +4,10 @@ from typing import NamedTuple
 
 DTYPES = ["bf16", "tf32", "fp32", "fp16"]
 PROOF = [("resnet50", 32), ("bert_base", 32)]
-# As people train today; their launches are a CUDA graph.
-COMMON = [("resnet50", 256), ("bert_large", 32), ("resnet50", 128)]
-# With ops that capture lacks: PyTorch alone.
-PROFILED = [("gpt2_small", 16), ("vit_b16", 128), ("llama_7b_block", 1), ("llama_7b_block", 8), ("llama_7b_block", 4), ("llama_7b_block", 2)]
+# As people train today; their launches are a CUDA graph. BERT large has 384 tokens.
+COMMON = [("resnet50", 256), ("bert_large", 32)]
+TRANSFORMERS = [("gpt2_small", 16), ("llama_7b_block", 1), ("vit_b16", 128)]
+MORE_BATCHES = [("llama_7b_block", 8), ("llama_7b_block", 4), ("llama_7b_block", 2), ("resnet50", 128)]
 # The networks of the five papers at their batch sizes.
 PAPERS = [("resnet50", 32), ("googlenet_bvlc", 64), ("resnet50", 64), ("densenet201", 64), ("resnet152", 128), ("inception_v4", 128, "3x224x224"),
           ("densenet161", 64), ("vgg11", 64), ("alexnet_mxnet", 64), ("resnet20", 128), ("sasgd_cifar10", 64), ("sasgd_nlcf", 1)]
@@ -55,23 +55,29 @@ def proof():
     return [job for dtype in DTYPES[:2] for network in PROOF for kind in ("capture", "profile") for job in of_kind(kind, [network], dtype)]
 
 
-def early():
-    """What people train, and the papers' networks: before PyTorch's tests and the sanitizer."""
-    common = [job for dtype in DTYPES[:2] for job in of_kind("capture", COMMON[:2], dtype)] + of_kind("profile", PROFILED[:2], "bf16")
-    papers = of_kind("capture", PAPERS, "fp32") + of_kind("capture", OTHERS[:1], "fp32") + of_kind("profile", PAPERS[:1], "fp32")
-    today = of_kind("capture", PAPERS[1:], "bf16") + of_kind("profile", COMMON[:1], "bf16") + of_kind("capture", PAPERS[1:], "tf32")
-    return common + papers + today
+def common():
+    """What people train, in the formats in which they do. Of a network that capture cannot do, the profile remains."""
+    transformers = [job for network in TRANSFORMERS for kind in ("capture", "profile") for job in of_kind(kind, [network], "bf16")]
+    found = of_kind("capture", COMMON, "bf16") + of_kind("profile", COMMON[:1], "bf16") + transformers + of_kind("capture", COMMON, "tf32")
+    found += of_kind("capture", COMMON, "fp16") + of_kind("capture", MORE_BATCHES, "bf16") + of_kind("capture", MORE_BATCHES[-1:], "tf32")
+    return found + of_kind("profile", COMMON[1:], "bf16") + of_kind("profile", COMMON[:1], "tf32") + of_kind("profile", COMMON[:1], "fp16")
+
+
+def papers():
+    """The networks of the papers in their format, then in today's."""
+    found = of_kind("capture", PAPERS, "fp32") + of_kind("capture", OTHERS[:1], "fp32") + of_kind("profile", PAPERS[:1], "fp32")
+    return found + of_kind("capture", PAPERS[1:], "bf16") + of_kind("capture", PAPERS[1:], "tf32")
 
 
 def jobs(device):
     """In the order in which they should run."""
     if device == "cpu":
         return of_kind("capture", REHEARSAL, "fp32") + of_kind("profile", REHEARSAL, "fp32")
-    more = of_kind("profile", PROFILED[2:], "bf16") + of_kind("profile", COMMON[:1], "tf32") + of_kind("capture", COMMON[:1], "fp16")
-    rest = [job for dtype in DTYPES for job in of_kind("capture", PAPERS + OTHERS + COMMON, dtype)]
-    compared = [job for dtype in DTYPES for job in of_kind("profile", PAPERS + OTHERS + COMMON, dtype)]
+    kinds = ("capture", "profile")
+    large = [job for kind in kinds for dtype in ("bf16", "tf32", "fp16") for job in of_kind(kind, TRANSFORMERS + MORE_BATCHES, dtype)]
+    rest = [job for kind in kinds for dtype in DTYPES for job in of_kind(kind, PAPERS + OTHERS + COMMON, dtype)]
     growth = [job for dtype in DTYPES for job in of_kind("capture", [("resnet50", batch) for batch in BATCHES], dtype)]
-    return list(dict.fromkeys(proof() + early() + more + rest + compared + growth))
+    return list(dict.fromkeys(proof() + common() + papers() + large + rest + growth))
 
 
 def of_kind(kind, networks, dtype):

@@ -194,7 +194,7 @@ def compare(session, job):
 def node(session):
     session.require("device", "programs")
     file = session.out / "node.json"
-    session.run([session.programs / "nodeprobe", "--device", session.device, "--model", "models/resnet50.json", "-o", file], 90)
+    session.run([session.programs / "nodeprobe", "--device", session.device, "--model", "models/resnet50.json", "-o", file], 120)
     found = results.load(file)
     session.report["node"] = {key: found[key] for key in ("measurements", "overlap", "failed")}
     return f"{len(found['failed'])} could not be measured" if found["failed"] else None
@@ -223,10 +223,9 @@ def plan(session):
     in_order = jobs.jobs("cpu" if session.on_cpu else "cuda")
     if session.on_cpu:
         return first + [("node", node)] + of_jobs(in_order), of_dtypes("fit", fit, ["fp32"])
-    first_jobs = len(jobs.proof())
-    early = first_jobs + len(jobs.early())
-    steps = first + [("gpu-tests", lambda session: gpu_tests(session, "capture_gpu_tests")),
-                     ("node-tests", lambda session: gpu_tests(session, "capture_node_gpu_tests"))]
-    steps += of_jobs(in_order[:first_jobs]) + [("node", node)] + of_jobs(in_order[first_jobs:early]) + of_dtypes("torch-tests", torch_tests, ["fp32"])
-    steps += [("sanitizer", sanitizer)] + of_jobs(in_order[early:])
+    proof = len(jobs.proof())
+    common = proof + len(jobs.common())
+    steps = first + [("gpu-tests", lambda session: gpu_tests(session, "capture_gpu_tests"))] + of_jobs(in_order[:proof]) + [("node", node)]
+    steps += of_jobs(in_order[proof:common]) + [("node-tests", lambda session: gpu_tests(session, "capture_node_gpu_tests"))]
+    steps += of_dtypes("torch-tests", torch_tests, ["fp32"]) + [("sanitizer", sanitizer)] + of_jobs(in_order[common:])
     return steps + of_dtypes("torch-tests", torch_tests, [dtype for dtype in jobs.DTYPES if dtype != "fp32"]), of_dtypes("fit", fit, jobs.DTYPES)

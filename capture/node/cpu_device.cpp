@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <array>
-#include <ctime>
 #include <numeric>
 
 #include "capture/cpu/host.hpp"
 #include "capture/node/cpu_compress.hpp"
+#include "capture/node/cpu_overlap.hpp"
 #include "capture/node/half.hpp"
 
 namespace syncopate::capture {
@@ -153,14 +153,15 @@ std::unique_ptr<NodeTask> CpuNode::prepare(const Operation& operation, std::stri
 }
 
 Seconds CpuNode::time(NodeTask& task) {
-  const auto now = [] {
-    timespec time = {};
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-    return Seconds(static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec));
-  };
-  const Seconds start = now();
+  const Seconds start = thread_time();
   task.run();
-  return now() - start;
+  return thread_time() - start;
+}
+
+std::vector<Overlap> CpuNode::overlaps() const { return cpu_overlaps(); }
+
+OverlapTimes CpuNode::measure(const Overlap& overlap, std::int64_t bytes, int repetitions) {
+  return measure_cpu_overlap(overlap, bytes, repetitions);
 }
 
 DeviceDescription CpuNode::describe() const {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -31,7 +32,13 @@ class NodeTask {
 struct Overlap {
   std::string compute;
   std::string beside;
+  std::optional<int> blocks{};  ///< of threads on a GPU, threads on a CPU, that the work beside occupies; empty: it is not limited to some
+  double share = 0;             ///< `blocks` / the GPU's multiprocessors or the CPU's processors
 };
+
+/// Additions beside `compute` in 1, 2, 4, 8, 16 and 32 blocks, but at most in `most`. `unit` is what a block is called. The device has
+/// `places` for blocks.
+std::vector<Overlap> additions_beside(std::string_view compute, std::string_view unit, int most, int places);
 
 /// Duration of the compute in each repetition.
 struct OverlapTimes {
@@ -50,8 +57,9 @@ class NodeDevice {
                                             const std::vector<std::int64_t>& tensors) = 0;
   /// Runs a task of this device once.
   virtual Seconds time(NodeTask& task) = 0;
-  /// The pairs of compute and other work that measure() can time; empty on a device with one thread.
+  /// The pairs of compute and other work that measure() can time; empty where nothing can run beside the compute.
   virtual std::vector<Overlap> overlaps() const { return {}; }
+  /// Times compute of `overlap`, one of overlaps(), alone and beside the other work on gradients of `bytes`.
   virtual OverlapTimes measure(const Overlap& /*overlap*/, std::int64_t /*bytes*/, int /*repetitions*/) { return {}; }
   virtual DeviceDescription describe() const = 0;
 };

@@ -25,11 +25,15 @@ Json measurement_json(const Measurement& measured) {
 }
 
 Json overlap_json(const MeasuredOverlap& measured) {
-  return {{"compute", measured.overlap.compute},
-          {"beside", measured.overlap.beside},
-          {"alone_s", rounded(measured.alone.median.value)},
-          {"beside_s", rounded(measured.beside.median.value)},
-          {"slowdown", rounded(measured.slowdown())}};
+  Json json = {{"compute", measured.overlap.compute}, {"beside", measured.overlap.beside}};
+  if (measured.overlap.blocks) {
+    json["blocks"] = *measured.overlap.blocks;
+    json["share"] = rounded(measured.overlap.share);
+  }
+  json["alone_s"] = rounded(measured.alone.median.value);
+  json["beside_s"] = rounded(measured.beside.median.value);
+  json["slowdown"] = rounded(measured.slowdown());
+  return json;
 }
 
 }  // namespace
@@ -68,10 +72,12 @@ std::string format_node(const DeviceDescription& device, const NodeMeasurements&
     text += "\n" + format_table(rows);
   }
   if (!found.overlaps.empty()) {
-    std::vector<std::vector<std::string>> rows = {{"compute", "beside", "alone", "together", "slowdown"}};
+    std::vector<std::vector<std::string>> rows = {{"compute", "beside", "share", "alone", "together", "slowdown"}};
     for (const MeasuredOverlap& measured : found.overlaps) {
-      rows.push_back({measured.overlap.compute, measured.overlap.beside, format_seconds(measured.alone.median),
-                      format_seconds(measured.beside.median), fmt::format("{:.3f}", measured.slowdown())});
+      rows.push_back({measured.overlap.compute, measured.overlap.beside,
+                      measured.overlap.blocks ? fmt::format("{:.1f}%", 1e2 * measured.overlap.share) : "",
+                      format_seconds(measured.alone.median), format_seconds(measured.beside.median),
+                      fmt::format("{:.3f}", measured.slowdown())});
     }
     text += "\n" + format_table(rows);
   }

@@ -2,8 +2,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <memory>
+#include <optional>
 
 #include "base/files.hpp"
 #include "base/project_files.hpp"
@@ -13,6 +15,7 @@
 #include "schedule/schedules.hpp"
 #include "simctl/checked_output.hpp"
 #include "simctl/commands.hpp"
+#include "simctl/node_overlap.hpp"
 #include "simctl/settings.hpp"
 
 namespace syncopate {
@@ -34,6 +37,8 @@ struct NewOptions {
   std::string cluster = "10gbe";
   std::string nodes;
   std::string schedules = "s-sgd,wfbp,mg-wfbp,fusion";
+  std::string node;
+  int channels = 16;
   bool force = false;
 };
 
@@ -85,6 +90,10 @@ class NewScenario {
         trace_(reference(options.trace, FileKind::trace)),
         cluster_(reference(options.cluster, FileKind::cluster)),
         library_(folder_) {
+    if (!options.node.empty()) {
+      overlap_slowdown_ = std::round(1e3 * overlap_slowdown_of_node(Document::read(options.node), options.channels)) / 1e3;
+      slowdown_origin_ = fmt::format("here beside {} blocks of {}", options.channels, require_plain(way_from(folder_, options.node)));
+    }
     const std::vector<Json> wanted = read_schedules(options.schedules);
     nodes_ = options.nodes.empty() ? usual_nodes() : read_node_list(options.nodes, "--nodes");
     for (const Json& schedule : wanted) {
@@ -143,8 +152,8 @@ class NewScenario {
          "[{\"ranks\": \"0\", "
          "\"factor\": 1.5}] for good, \"traces\": [{\"ranks\": \"4-7\", \"trace\": NAME}] of other GPUs, \"events\": [{\"kind\": "
          "\"pause\", \"rank\": 3, \"at_s\": 10, \"for_s\": 5}], \"overlap_slowdown\" of "
-         "layers while something moves (published for GPUs: 0.19 on average, up to 0.4; simulations of hundreds of nodes are faster "
-         "without)"},
+         "layers while something moves (" +
+             slowdown_origin_ + "; simulations of hundreds of nodes are faster without)"},
         {"workers", workers()},
         {"x-help-iterations",
          "steps before the measured window. It is as long as a steady mean needs; \"measured\": 10 would fix that, \"until\": 0.01 would "
@@ -173,7 +182,7 @@ class NewScenario {
 
   Json workers() const {
     Json workers = {{"jitter", {{"distribution", "lognormal"}, {"cv", usual_jitter}}}};
-    if (is_of_gpu_) workers["overlap_slowdown"] = usual_overlap_slowdown;
+    if (overlap_slowdown_ || is_of_gpu_) workers["overlap_slowdown"] = overlap_slowdown_.value_or(usual_overlap_slowdown);
     return workers;
   }
 
@@ -214,6 +223,8 @@ class NewScenario {
   std::string trace_;
   std::string cluster_;
   Library library_;
+  std::optional<double> overlap_slowdown_;  ///< of a node file
+  std::string slowdown_origin_ = "published for GPUs: 0.19 on average, up to 0.4";
   bool is_of_gpu_ = false;  ///< the trace
   std::vector<int> nodes_;
   std::vector<Json> schedules_;
@@ -222,7 +233,7 @@ class NewScenario {
 
 void make_scenario(NewOptions options) {
   if (options.file == "-") options.file.clear();
-  if (!options.file.empty()) check_output(options.file, {});
+  if (!options.file.empty()) check_output(options.file, {options.node});
   require_new("", options.file, options.force);
   const NewScenario scenario(options);
   if (!scenario.left_out().empty()) {
@@ -249,6 +260,12 @@ void add_new_command(CLI::App& app) {
   command->add_option("--nodes", options->nodes, "numbers of nodes (default: 4,8,16,32,64, if the cluster can have them)");
   command->add_option("--schedule,--schedules", options->schedules, "names that \"simctl list schedules\" shows, or all")
       ->capture_default_str();
+  CLI::Option* node =
+      command->add_option("--node-file", options->node, "node/1 file, which nodeprobe writes, to take workers.overlap_slowdown from");
+  command->add_option("--channels", options->channels, "of a collective, which are the blocks beside which --node-file has slowdowns")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber)
+      ->needs(node);
   command->add_flag("--force", options->force, "overwrite the file");
   command->footer("Example: simctl new - --trace cpu-resnet50-b8 --cluster 25gbe --nodes 8,16");
   command->callback([options] { make_scenario(*options); });

@@ -279,12 +279,18 @@ class Steps(GpuCase):
         names = [name for name, _ in main + closing]
         self.assertEqual(len(names), len(set(names)))
         proof = [f"{kind}:{model}-b32-{dtype}" for dtype in ("bf16", "tf32") for model in ("resnet50", "bert_base") for kind in ("capture", "profile")]
-        self.assertEqual(names[4:13], [*proof, "node"])
+        self.assertEqual(names[:12], ["machine", "build", "gpu-tests", *proof, "node"])
+        tests = names.index("node-tests")
+        self.assertEqual(names[tests:tests + 3], ["node-tests", "torch-tests:fp32", "sanitizer"])
+        common = names[12:tests]
+        for dtype in ("bf16", "tf32", "fp16"):
+            self.assertTrue({f"capture:resnet50-b256-{dtype}", f"capture:bert_large-b32-{dtype}", f"profile:resnet50-b256-{dtype}"} <= set(common), dtype)
+        for network in ("gpt2_small-b16", "vit_b16-b128", *(f"llama_7b_block-b{batch}" for batch in (1, 2, 4, 8)), "resnet50-b128"):
+            self.assertIn(f"capture:{network}-bf16", common)
+        for network in ("resnet50-b256", "bert_large-b32", "gpt2_small-b16", "llama_7b_block-b1", "vit_b16-b128"):
+            self.assertLess(common.index(f"capture:{network}-bf16"), common.index(f"profile:{network}-bf16"))
         papers = [job.name for job in jobs.of_kind("capture", jobs.PAPERS, "fp32")]
-        first = names.index(papers[0])
-        self.assertEqual(names[first:first + len(papers)], papers)
-        last = names.index(jobs.early()[-1].name)
-        self.assertEqual(names[last + 1:last + 3], ["torch-tests:fp32", "sanitizer"])
+        self.assertEqual(names[tests + 3:tests + 3 + len(papers)], papers)
         for dtype in jobs.DTYPES:
             for kind in ("capture", "profile"):
                 for job in jobs.of_kind(kind, jobs.PAPERS + jobs.OTHERS, dtype):
@@ -330,6 +336,16 @@ class Steps(GpuCase):
         made.report["steps"] = [{"name": "machine", "state": "done", "seconds": 0}]
         made.save()
         self.assertIn("resnet20-b8-fp32: +0.0% -50.0% +0.0%", (self.out / "report.txt").read_text())
+
+    @unittest.skipUnless(CAPTURE.exists(), f"there is no {CAPTURE}")
+    def test_a_network_that_capture_cannot_do_costs_only_its_own_step(self):
+        made = self.session()
+        for name, job in (("bad", jobs.Job("capture", "gone", 4, "fp32")), ("good", jobs.Job("capture", "sasgd_cifar10", 4, "fp32"))):
+            made.do(name, lambda session, job=job: steps.capture(session, job))
+        bad, good = made.report["steps"]
+        self.assertEqual((bad["state"], good["state"]), ("failed", "done"), bad)
+        self.assertIn("capture ended with 3: capture: models/gone.json: no such file", bad["reason"])
+        self.assertEqual(list(made.report["captures"]), ["sasgd_cifar10-b4-fp32"])
 
     def test_a_goal_that_is_reached_needs_no_explanation(self):
         comparison = {key: [1, 1.04] for key in results.TOTALS} | {"types": [1], "layers": [1], "first": {"layers": 1}}

@@ -40,7 +40,7 @@ struct FakeNode : NodeDevice {
     task.run();
     return Seconds(1e-3 * ++times);
   }
-  std::vector<Overlap> overlaps() const override { return all_fail ? std::vector<Overlap>() : std::vector<Overlap>{{"compute", "copies"}}; }
+  std::vector<Overlap> overlaps() const override { return all_fail ? std::vector<Overlap>() : overlapping; }
   OverlapTimes measure(const Overlap& /*overlap*/, std::int64_t /*bytes*/, int repetitions) override {
     const auto count = static_cast<std::size_t>(repetitions);
     return {std::vector<Seconds>(count, Seconds(2)), std::vector<Seconds>(count, Seconds(3))};
@@ -48,6 +48,7 @@ struct FakeNode : NodeDevice {
   DeviceDescription describe() const override { return {"cpu", "fake", "the test's", {}, {}, {}}; }
 
   bool all_fail = false;
+  std::vector<Overlap> overlapping = {{"compute", "copies"}};
   int times = 0;
   std::map<std::string, std::vector<std::int64_t>> tensors;
 };
@@ -175,6 +176,33 @@ TEST_SUITE("Are measurements what the clock said?") {
     CHECK_THROWS_WITH_AS(measure_node(device, counted), "no measurement succeeded: pack fp32: no signs here", DeviceError);
   }
 
+  TEST_CASE("additions beside compute have the share of the device that they occupy") {
+    FakeNode device;
+    device.overlapping = additions_beside("compute", "block", 6, 8);
+    const NodeOptions wanted = options(1 << 20);
+    const NodeMeasurements found = measure_node(device, wanted);
+    const Json rows = parse_json(write_node({{"kind", "measured"}}, device.describe(), wanted, found), "node.json")["overlap"];
+    REQUIRE(rows.size() == 3);
+    CHECK(rows[0]["beside"] == "additions in 1 block");
+    CHECK(rows[2]["beside"] == "additions in 4 blocks");
+    CHECK(rows[2]["blocks"] == 4);
+    CHECK(rows[2]["share"] == 0.5);
+    CHECK(format_node(device.describe(), found).find("50.0%") != std::string::npos);
+    CHECK(additions_beside("compute", "block", 132, 132).size() == 6);
+    CHECK(additions_beside("compute", "thread", 0, 1).empty());
+  }
+
+  TEST_CASE("the processor computes alone and beside other threads") {
+    CpuNode device;
+    for (const Overlap& overlap : device.overlaps()) {
+      const OverlapTimes times = device.measure(overlap, 1 << 20, 3);
+      CHECK(times.alone.size() == 3);
+      CHECK(times.beside.size() == 3);
+      for (const Seconds time : times.alone) CHECK(time.value > 0);
+      for (const Seconds time : times.beside) CHECK(time.value > 0);
+    }
+  }
+
   TEST_CASE("the file holds them, a measurement a line") {
     FakeNode device;
     const NodeOptions wanted = options(1 << 20);
@@ -184,6 +212,7 @@ TEST_SUITE("Are measurements what the clock said?") {
     CHECK(json["timing"]["repetitions"] == 11);
     CHECK(json["measurements"].size() == 3);
     CHECK(json["overlap"][0]["slowdown"] == 0.5);
+    CHECK_FALSE(json["overlap"][0].contains("blocks"));
     CHECK(json["failed"][1]["name"] == "sign fp32");
     CHECK(text.find("\n{\"name\":\"add\",\"dtype\":\"fp32\",\"bytes\":1048576,\"seconds\":0.009,") != std::string::npos);
   }

@@ -10,6 +10,7 @@ from program_support import TINY, ProgramCase, has_gpu
 from support import ROOT
 
 NODEPROBE = os.environ.get("NODEPROBE", str(ROOT / "build" / "nodeprobe"))
+BLOCKS = (1, 2, 4, 8, 16, 32)
 TINY_PARAMETERS = 4 * 3 * 9 + 4 + 4 * 36 * 10 + 10
 TRAFFIC = {"device_copy": 2, "pack": 2, "add": 3, "cast_fp16": 1.5, "uncast_fp16": 1.5, "sign": 1 + 1 / 32, "top_k_0.01": 1.02, "top_k_0.001": 1.002}
 
@@ -44,6 +45,18 @@ class Measured(NodeCase):
                     self.assertAlmostEqual(measured["bandwidth_bytes_per_s"], bandwidth, delta=1e-6 * bandwidth)
                 self.assertIsInstance(measured["counts"], str)
 
+    def check_overlap(self, node, computes, unit, most, places):
+        """The rows by share of the device: each number of blocks that it has beside each kind of compute."""
+        rows = [row for row in node["overlap"] if "blocks" in row]
+        self.assertEqual([(row["compute"], row["blocks"]) for row in rows],
+                         [(compute, blocks) for compute in computes for blocks in BLOCKS if blocks <= most])
+        for row in rows:
+            self.assertEqual(row["beside"], f"additions in {row['blocks']} {unit}{'s' if row['blocks'] > 1 else ''}")
+            self.assertAlmostEqual(row["share"], row["blocks"] / places, delta=1e-8)
+        for row in node["overlap"]:
+            self.assertGreater(row["alone_s"], 0)
+            self.assertAlmostEqual(row["slowdown"], row["beside_s"] / row["alone_s"] - 1, delta=1e-6)
+
     def test_every_operation_of_the_processor(self):
         finished = self.nodeprobe("--repetitions", 12, out="new/folder/node.json")
         self.assertEqual((finished.returncode, finished.stderr), (0, ""))
@@ -54,7 +67,8 @@ class Measured(NodeCase):
             self.assertEqual(measured["dtype"], "fp32")
             self.assertEqual(measured["bytes"], 161 * 4 * (2**18 // 161 // 64 * 64) if measured["name"] == "pack" else 2**20)
             self.assertIn(measured["name"], finished.stdout)
-        self.assertEqual(node["overlap"], [])
+        self.check_overlap(node, ["matrix product, fp32", "elementwise, fp32"], "thread", os.cpu_count() - 1, os.cpu_count())
+        self.assertEqual(len(node["overlap"]), 2 * len([blocks for blocks in BLOCKS if blocks < os.cpu_count()]))
         self.assertEqual(node["device"]["kind"], "cpu")
         self.assertTrue(node["device"]["name"].endswith("1 thread"))
         self.assertEqual(node["timing"]["clock"], "CPU time of the thread")
@@ -103,9 +117,9 @@ class Measured(NodeCase):
                 self.assertIn((name, dtype), measured)
         for name in ("host_to_device", "device_to_host", *TRAFFIC):
             self.assertIn((name, "fp32"), measured)
-        self.assertEqual(len(node["overlap"]), 6)
-        for overlap in node["overlap"]:
-            self.assertAlmostEqual(overlap["slowdown"], overlap["beside_s"] / overlap["alone_s"] - 1, delta=1e-6)
+        places = round(1 / node["overlap"][2]["share"])  # its first row of additions is beside one block
+        self.check_overlap(node, ["matrix product, bf16", "matrix product, tf32", "elementwise, fp32"], "block", places, places)
+        self.assertEqual(sum("blocks" not in row for row in node["overlap"]), 6)
 
 
 class Refused(NodeCase):

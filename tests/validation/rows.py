@@ -47,7 +47,7 @@ class Site:
         return [[0 if a == b else self.delay for b in range(machines)] for a in range(machines)]
 
 
-# Of exactly equal asynchronous workers it is up to chance when they cease to move in lock-step.
+# Not so equal that it is up to chance when they cease to move in lock-step.
 UNEQUAL = {1: 1.03, 2: 1.06, 3: 1.09, 4: 1.02, 5: 1.05, 6: 1.08, 7: 1.01}
 
 
@@ -76,17 +76,23 @@ def on_two_channels(trace, granularity="tensor"):
     return [Job(trace, schedule, granularity=granularity, channels=2) for schedule in ({"name": "wfbp"}, {"name": "mg-wfbp"})]
 
 
+def at_servers(trace, granularity="tensor"):
+    """Equal asynchronous workers, and groups in parts."""
+    return [Job(trace, schedule, granularity=granularity) for schedule in (
+        {"name": "asgd", "in_flight": "pipelined"}, {"name": "ps-sgd", "in_flight": "pipelined", "partition": "1MiB"})]
+
+
 SMALL, LARGE = "traces/cpu-resnet20-b128.json", "traces/cpu-googlenet-b8.json"
 
 SITES = [
     Site(2, 1000, 0, fast_jobs(LARGE, 2)),
     Site(4, 1000, 0, [*fast_jobs(LARGE, 4), Job(LARGE, {"name": "wfbp"}, {0: 1.5}), Job(LARGE, {"name": "asgd", "in_flight": "pipelined"}, {0: 1.5, 1: 1.2}),
-                     *on_two_channels(LARGE)]),
-    Site(8, 500, 0, fast_jobs(LARGE, 8)),
-    Site(4, 100, 0, [job for job in fast_jobs(SMALL, 4) if job.schedule["name"] not in ("fusion", "dts")], "8MiB"),
-    Site(4, 1000, 0.002, [*fast_jobs(LARGE, 4, "layer"), *on_two_channels(LARGE, "layer")]),
+                     *on_two_channels(LARGE), *at_servers(LARGE)]),
+    Site(8, 500, 0, [*fast_jobs(LARGE, 8), *at_servers(LARGE)]),
+    Site(4, 100, 0, [*(job for job in fast_jobs(SMALL, 4) if job.schedule["name"] not in ("fusion", "dts")), *at_servers(SMALL)[:1]], "8MiB"),
+    Site(4, 1000, 0.002, [*fast_jobs(LARGE, 4, "layer"), *on_two_channels(LARGE, "layer"), *at_servers(LARGE, "layer")]),
     Site(4, 100, 0.010, [*far_jobs(SMALL, 4), *on_two_channels(SMALL, "layer")], "4MiB", "8KiB"),
-    Site(8, 100, 0.020, far_jobs(SMALL, 8)[1:], "4MiB", "8KiB"),  # wfbp would take minutes
+    Site(8, 100, 0.020, [*far_jobs(SMALL, 8)[1:], *at_servers(SMALL, "layer")[:1]], "4MiB", "8KiB"),  # wfbp would take minutes
     Site(4, 100, 0.075, far_jobs(SMALL, 4)[1:], "4MiB", "8KiB"),
 ]
 

@@ -5,8 +5,10 @@ The workers sleep where a GPU would compute, and move the bytes of their gradien
 fit` makes a cluster of that, and `simctl run` predicts: nothing else is adjusted. Needs root, for network namespaces of its own."""
 import argparse
 import csv
+import dataclasses
 import datetime
 import json
+import math
 import os
 import pathlib
 import platform
@@ -102,9 +104,24 @@ def gradients_of(job):
     return trace, [(ready, size) for ready, size, _ in gradients]
 
 
+def mebibytes(text):
+    return int(text.removesuffix("MiB")) * 2**20
+
+
+def parts_of(size, partition):
+    """As many whole parts as there are, and what remains."""
+    parts = []
+    while size > partition:
+        parts.append(partition)
+        size -= partition
+    return [*parts, size]
+
+
 def plan_of(predictor, job, run_s):
     """What workers do: see worker.cpp. `run_s`: about how long a repetition lasts."""
-    predicted, counts = predictor.simulate(job, timeline=True)
+    partition = mebibytes(job.schedule["partition"]) if "partition" in job.schedule else math.inf
+    whole = dataclasses.replace(job, schedule={key: value for key, value in job.schedule.items() if key != "partition"})
+    predicted, counts = predictor.simulate(whole, timeline=True)
     trace, gradients = gradients_of(job)
     name = job.schedule["name"]
     kind = {"local-sgd": "local", "dts": "dts", "lasgd": "lasgd", "ps-sgd": "servers", "asgd": "servers"}.get(name, "synchronous")
@@ -117,7 +134,8 @@ def plan_of(predictor, job, run_s):
     for count in counts:
         merged = gradients[first:first + count]
         after_backward = kind not in ("synchronous", "servers") or name in ("s-sgd", "sync-easgd")
-        groups.append({"ready_s": backward if after_backward else merged[-1][0], "bytes": sum(size for _, size in merged)})
+        ready = backward if after_backward else merged[-1][0]
+        groups += [{"ready_s": ready, "bytes": size} for size in parts_of(sum(size for _, size in merged), partition)]
         first += count
     steps = max(3, min(30, round(run_s / float(predicted["iteration_s"]))))
     cycle = {"local": job.schedule.get("interval", 1), "dts": job.schedule.get("period", 1)}.get(kind, 1)

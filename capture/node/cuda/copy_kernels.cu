@@ -32,7 +32,7 @@ __device__ void add_to(float4& sums, const float4& added) {
   sums.w += added.w;
 }
 
-__global__ void add_kernel(float4* sums, const float4* added, std::int64_t count) {
+__device__ void add_once(float4* sums, const float4* added, std::int64_t count) {
   constexpr int at_once = 4;
   const std::int64_t stride = thread_count();
   std::int64_t i = thread_index();
@@ -53,6 +53,10 @@ __global__ void add_kernel(float4* sums, const float4* added, std::int64_t count
   for (; i < count; i += stride) add_to(sums[i], added[i]);
 }
 
+__global__ void add_kernel(float4* sums, const float4* added, std::int64_t count, unsigned int passes) {
+  for (unsigned int pass = 0; pass < passes; ++pass) add_once(sums, added, count);
+}
+
 }  // namespace
 
 void pack(cudaStream_t stream, Number number, const PackPiece* pieces, std::int64_t count) {
@@ -60,10 +64,11 @@ void pack(cudaStream_t stream, Number number, const PackPiece* pieces, std::int6
             [&](auto zero) { launch(stream, pack_kernel<decltype(zero)>, static_cast<unsigned int>(count), block_threads, pieces); });
 }
 
-void add_in_blocks(cudaStream_t stream, float* sums, const float* added, std::int64_t count, unsigned int blocks) {
+void add_in_blocks(cudaStream_t stream, float* sums, const float* added, std::int64_t count, unsigned int blocks, unsigned int passes) {
   constexpr unsigned int threads = 512;
   constexpr std::int64_t wide = sizeof(float4) / sizeof(float);
-  launch(stream, add_kernel, blocks, threads, reinterpret_cast<float4*>(sums), reinterpret_cast<const float4*>(added), count / wide);
+  launch(stream, add_kernel, blocks, threads, reinterpret_cast<float4*>(sums), reinterpret_cast<const float4*>(added), count / wide,
+         passes);
 }
 
 }  // namespace syncopate::capture

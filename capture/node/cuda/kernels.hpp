@@ -19,9 +19,9 @@ struct PackPiece {
 /// Copies all pieces in one kernel. They begin and end at numbers of the given format.
 void pack(cudaStream_t stream, Number number, const PackPiece* pieces, std::int64_t count);
 
-/// Adds to fp32 sums in a few blocks of threads, which is how collectives' libraries leave room for compute. `count` is a
-/// multiple of 4.
-void add_in_blocks(cudaStream_t stream, float* sums, const float* added, std::int64_t count, unsigned int blocks);
+/// Adds to fp32 sums in a few blocks of threads, which is how collectives' libraries leave room for compute. All numbers are added
+/// `passes` times in one kernel. `count` is a multiple of 4.
+void add_in_blocks(cudaStream_t stream, float* sums, const float* added, std::int64_t count, unsigned int blocks, unsigned int passes);
 
 /// Packs signs as cpu_compress.hpp does, and leaves the mean magnitude.
 void pack_signs(cudaStream_t stream, const float* numbers, std::int64_t count, std::uint32_t* words, double* mean);

@@ -10,7 +10,7 @@ namespace syncopate::capture {
 namespace {
 
 constexpr Seconds compute_lasts(10e-3);    // roughly, when it runs alone
-constexpr double communication_lasts = 3;  // first guess, as a multiple of the compute
+constexpr double communication_lasts = 2;  // first guess, as a multiple of the compute
 constexpr int most_rounds = 100'000;
 
 const CudaWorkRow& find(std::span<const CudaWorkRow> rows, const std::string& name) {
@@ -22,6 +22,14 @@ int repeats(Seconds wanted, Seconds one) {
   return static_cast<int>(std::clamp(std::ceil(wanted / std::max(one, Seconds(1e-6))), 1.0, most));
 }
 
+int multiprocessors() {
+  int device = 0;
+  int count = 0;
+  check(cudaGetDevice(&device), "cudaGetDevice");
+  check(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device), "cudaDeviceGetAttribute");
+  return count;
+}
+
 EventHandle make_event() { return EventHandle(cudaEventCreate, "cudaEventCreate"); }
 
 void wait_for(cudaStream_t stream) { check(cudaStreamSynchronize(stream), "cudaStreamSynchronize"); }
@@ -29,10 +37,13 @@ void wait_for(cudaStream_t stream) { check(cudaStreamSynchronize(stream), "cudaS
 }  // namespace
 
 std::vector<Overlap> cuda_overlaps() {
+  const int places = multiprocessors();
   std::vector<Overlap> overlaps;
   for (const CudaWorkRow& compute : cuda_computes()) {
     for (const CudaWorkRow& communication : cuda_communications())
       overlaps.push_back({std::string(compute.name), std::string(communication.name)});
+    const std::vector<Overlap> additions = additions_beside(compute.name, "block", places, places);
+    overlaps.insert(overlaps.end(), additions.begin(), additions.end());
   }
   return overlaps;
 }
@@ -47,7 +58,8 @@ CudaOverlap::CudaOverlap(const Gpu& gpu, const Overlap& overlap, std::int64_t by
   constexpr std::int64_t widest_read = 16;
   const std::int64_t whole = bytes / widest_read * widest_read;
   compute_ = find(cuda_computes(), overlap.compute).make(gpu, gpu.stream(), whole);
-  communication_ = find(cuda_communications(), overlap.beside).make(gpu, other_stream_.get(), whole);
+  communication_ = overlap.blocks ? make_additions(gpu, other_stream_.get(), whole, *overlap.blocks)
+                                  : find(cuda_communications(), overlap.beside).make(gpu, other_stream_.get(), whole);
 }
 
 OverlapTimes CudaOverlap::measure(int repetitions) {

@@ -8,7 +8,7 @@
 
 namespace syncopate::capture {
 
-/// Every kind of compute beside every kind of communication.
+/// Every kind of compute of the calling thread's GPU beside every kind of communication.
 std::vector<Overlap> cuda_overlaps();
 
 /// Compute in one stream, alone and while the work of another stream goes on from before its start until after its end.

@@ -86,19 +86,38 @@ class CopyAndAdd : public CudaWork {
   DeviceMemory sums_;
 };
 
-/// Additions by few blocks, as many as a collective library has channels.
+/// Copies a gradient to the host and back. Copy engines do it, and no multiprocessor.
+class HostCopies : public CudaWork {
+ public:
+  HostCopies(const Gpu& gpu, cudaStream_t stream, std::int64_t bytes)
+      : stream_(stream),
+        device_(random_memory(gpu, bytes)),
+        host_([bytes](void** memory) { return cudaMallocHost(memory, static_cast<std::size_t>(bytes)); }, "cudaMallocHost") {}
+  void queue() override {
+    check(cudaMemcpyAsync(host_.get(), device_.data(), device_.bytes(), cudaMemcpyDeviceToHost, stream_), "cudaMemcpyAsync");
+    check(cudaMemcpyAsync(device_.data(), host_.get(), device_.bytes(), cudaMemcpyHostToDevice, stream_), "cudaMemcpyAsync");
+  }
+
+ private:
+  cudaStream_t stream_;
+  DeviceMemory device_;
+  Owned<void*, cudaFreeHost> host_;
+};
+
+/// Additions by few blocks, as many as a collective library has channels. A block adds as many numbers as it would alone.
 class AddInBlocks : public CudaWork {
  public:
-  AddInBlocks(const Gpu& gpu, cudaStream_t stream, std::int64_t bytes)
+  AddInBlocks(const Gpu& gpu, cudaStream_t stream, std::int64_t bytes, unsigned int blocks)
       : stream_(stream),
+        blocks_(blocks),
         count_(bytes / number_bytes(Number::fp32)),
         sums_(random_memory(gpu, bytes)),
         arrived_(random_memory(gpu, bytes)) {}
-  void queue() override { add_in_blocks(stream_, sums_.as<float>(), arrived_.as<float>(), count_, blocks); }
+  void queue() override { add_in_blocks(stream_, sums_.as<float>(), arrived_.as<float>(), count_, blocks_, blocks_); }
 
  private:
-  static constexpr unsigned int blocks = 16;
   cudaStream_t stream_;
+  unsigned int blocks_;
   std::int64_t count_;
   DeviceMemory sums_;
   DeviceMemory arrived_;
@@ -125,7 +144,7 @@ constexpr std::array computes = {
 
 constexpr std::array communications = {
     CudaWorkRow{"copies and additions on the whole GPU", make<CopyAndAdd>},
-    CudaWorkRow{"additions in 16 blocks", make<AddInBlocks>},
+    CudaWorkRow{"copies to the host and back", make<HostCopies>},
 };
 
 }  // namespace
@@ -133,5 +152,9 @@ constexpr std::array communications = {
 std::span<const CudaWorkRow> cuda_computes() { return computes; }
 
 std::span<const CudaWorkRow> cuda_communications() { return communications; }
+
+std::unique_ptr<CudaWork> make_additions(const Gpu& gpu, cudaStream_t stream, std::int64_t bytes, int blocks) {
+  return std::make_unique<AddInBlocks>(gpu, stream, bytes, static_cast<unsigned int>(blocks));
+}
 
 }  // namespace syncopate::capture

@@ -23,7 +23,9 @@ struct CudaWorkRow {
 
 /// The kinds of compute.
 std::span<const CudaWorkRow> cuda_computes();
-/// The kinds of work that stand for communication.
+/// The kinds of work that stand for communication, but for additions in blocks.
 std::span<const CudaWorkRow> cuda_communications();
+/// Additions in so many blocks. However many they are, it lasts about as long, so that blocks seldom wait for a place.
+std::unique_ptr<CudaWork> make_additions(const Gpu& gpu, cudaStream_t stream, std::int64_t bytes, int blocks);
 
 }  // namespace syncopate::capture
