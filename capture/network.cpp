@@ -155,21 +155,13 @@ void require_capturable(const Network& network, const ModelLayer& layer) {
   }
 }
 
-/// The name of the layer's variant if no device computes it, else empty.
-std::string_view missing_of(const ModelLayer& layer) {
-  if (layer.op->name != "attention") return {};
-  if (layer.attributes.causal) return "causal attention";
-  return layer.inputs.size() == 1 ? "attention with one input" : std::string_view();
-}
-
 }  // namespace
 
 void require_ops(const Network& network, std::string_view device, bool (*has)(std::string_view op)) {
   for (const ModelLayer& layer : network.model.layers) {
-    const std::string_view missing = has(layer.op->name) ? missing_of(layer) : layer.op->name;
-    if (!missing.empty()) {
+    if (!has(layer.op->name)) {
       throw InputError(fmt::format("{}: layer {}: the {} device does not support {}; import a PyTorch profile of this model instead",
-                                   network.model.file, layer.name, device, missing));
+                                   network.model.file, layer.name, device, layer.op->name));
     }
   }
 }

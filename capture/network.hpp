@@ -82,7 +82,7 @@ bool has_equal_windows(const Shape& input, const ModelLayer& layer);
 /// ... with this window and stride.
 Attributes adaptive_window(const Shape& input, const ModelLayer& layer);
 
-/// Throws InputError when `has` denies that the device has one of the network's ops, and for attention that none has.
+/// Throws InputError when `has` denies that the device has one of the network's ops.
 void require_ops(const Network& network, std::string_view device, bool (*has)(std::string_view op));
 
 /// Throws InputError for a batch that no machine could hold and for an embedding that reads no ids.

@@ -120,10 +120,16 @@ void max_over_time_backward(const Queue& queue, const void* output_gradient, voi
                             std::int64_t tokens, std::int64_t width, const std::int32_t* winners);
 
 // Softmax.
-/// Of each row of `width` numbers, in place.
-void softmax(const Queue& queue, void* numbers, std::int64_t rows, std::int64_t width);
+/// Square matrices of attention's scores, one after the other.
+struct Scores {
+  std::int64_t matrices;
+  std::int64_t tokens;
+  bool causal;  ///< row i has only its first i + 1 numbers; softmax sets the others to zero
+};
+/// Of each row, in place.
+void softmax(const Queue& queue, void* numbers, const Scores& scores);
 /// From the probabilities and, in place, their gradient.
-void softmax_backward(const Queue& queue, const void* probabilities, void* gradient, std::int64_t rows, std::int64_t width);
+void softmax_backward(const Queue& queue, const void* probabilities, void* gradient, const Scores& scores);
 
 /// Logits [outer, classes, inner]; a row is one of the outer * inner lists of classes.
 struct Logits {

@@ -6,10 +6,12 @@ namespace {
 
 /// A warp for each row.
 template <class T>
-__global__ void softmax_kernel(T* numbers, std::int64_t rows, std::int64_t width) {
+__global__ void softmax_kernel(T* numbers, Scores scores) {
   const unsigned int lane = threadIdx.x % warp_threads;
+  const std::int64_t rows = scores.matrices * scores.tokens;
   for (std::int64_t row = thread_index() / warp_threads; row < rows; row += thread_count() / warp_threads) {
-    T* values = numbers + row * width;
+    const std::int64_t width = scores.causal ? row % scores.tokens + 1 : scores.tokens;
+    T* values = numbers + row * scores.tokens;
     float largest = Maximum::none;
     for (std::int64_t i = lane; i < width; i += warp_threads) largest = fmaxf(largest, to_float(values[i]));
     largest = over_warp<Maximum>(largest);
@@ -17,19 +19,23 @@ __global__ void softmax_kernel(T* numbers, std::int64_t rows, std::int64_t width
     for (std::int64_t i = lane; i < width; i += warp_threads) sum += expf(to_float(values[i]) - largest);
     sum = over_warp<Sum>(sum);
     for (std::int64_t i = lane; i < width; i += warp_threads) store(values + i, expf(to_float(values[i]) - largest) / sum);
+    for (std::int64_t i = width + lane; i < scores.tokens; i += warp_threads) store(values + i, 0.0F);
   }
 }
 
 template <class T>
-__global__ void softmax_backward_kernel(const T* probabilities, T* gradient, std::int64_t rows, std::int64_t width) {
+__global__ void softmax_backward_kernel(const T* probabilities, T* gradient, Scores scores) {
   const unsigned int lane = threadIdx.x % warp_threads;
+  const std::int64_t rows = scores.matrices * scores.tokens;
   for (std::int64_t row = thread_index() / warp_threads; row < rows; row += thread_count() / warp_threads) {
-    const T* p = probabilities + row * width;
-    T* g = gradient + row * width;
+    const std::int64_t width = scores.causal ? row % scores.tokens + 1 : scores.tokens;
+    const T* p = probabilities + row * scores.tokens;
+    T* g = gradient + row * scores.tokens;
     float mean = 0.0F;
     for (std::int64_t i = lane; i < width; i += warp_threads) mean += to_float(p[i]) * to_float(g[i]);
     mean = over_warp<Sum>(mean);
     for (std::int64_t i = lane; i < width; i += warp_threads) store(g + i, to_float(p[i]) * (to_float(g[i]) - mean));
+    for (std::int64_t i = width + lane; i < scores.tokens; i += warp_threads) store(g + i, 0.0F);
   }
 }
 
@@ -66,18 +72,19 @@ __global__ void cross_entropy_backward_kernel(const T* logits, Logits shape, con
 
 }  // namespace
 
-void softmax(const Queue& queue, void* numbers, std::int64_t rows, std::int64_t width) {
+void softmax(const Queue& queue, void* numbers, const Scores& scores) {
   with_type(queue.number, [&](auto zero) {
     using T = decltype(zero);
-    launch(queue.stream, softmax_kernel<T>, blocks_for(rows * warp_threads), block_threads, static_cast<T*>(numbers), rows, width);
+    launch(queue.stream, softmax_kernel<T>, blocks_for(scores.matrices * scores.tokens * warp_threads), block_threads,
+           static_cast<T*>(numbers), scores);
   });
 }
 
-void softmax_backward(const Queue& queue, const void* probabilities, void* gradient, std::int64_t rows, std::int64_t width) {
+void softmax_backward(const Queue& queue, const void* probabilities, void* gradient, const Scores& scores) {
   with_type(queue.number, [&](auto zero) {
     using T = decltype(zero);
-    launch(queue.stream, softmax_backward_kernel<T>, blocks_for(rows * warp_threads), block_threads, static_cast<const T*>(probabilities),
-           static_cast<T*>(gradient), rows, width);
+    launch(queue.stream, softmax_backward_kernel<T>, blocks_for(scores.matrices * scores.tokens * warp_threads), block_threads,
+           static_cast<const T*>(probabilities), static_cast<T*>(gradient), scores);
   });
 }
 

@@ -17,6 +17,7 @@ inline std::vector<OpCase> op_cases() {
   const std::string linear = R"({"name": "a", "op": "linear", "out_features": 16, "inputs": ["$input"]},)";
   const std::string second = R"({"name": "b", "op": "linear", "out_features": 16, "inputs": ["$input"]},)";
   const std::string third = R"({"name": "c", "op": "linear", "out_features": 16, "inputs": ["$input"]},)";
+  const std::string joint = R"({"name": "a", "op": "linear", "out_features": 48, "inputs": ["$input"]},)";
 
   const std::string uneven = R"({"name": "a", "op": "linear", "out_features": 6, "inputs": ["$input"]},)";
   const std::string odd = R"({"name": "a", "op": "conv2d", "out_channels": 6, "kernel": 1, "inputs": ["$input"]},)";
@@ -57,6 +58,9 @@ inline std::vector<OpCase> op_cases() {
       {"concat", "[3, 5]", linear + second + last(R"("concat", "inputs": ["b", "a"])")},
       {"pad_shortcut", "[2, 5, 5]", conv + last(R"("pad_shortcut", "out_channels": 13, "stride": 2)")},
       {"attention", "[8, 5]", linear + second + third + last(R"("attention", "heads": 2, "inputs": ["a", "b", "c"])")},
+      {"attention", "[8, 5]", linear + second + third + last(R"("attention", "heads": 2, "causal": true, "inputs": ["a", "b", "c"])")},
+      {"attention", "[8, 5]", joint + last(R"("attention", "heads": 2)")},
+      {"attention", "[24, 5]", joint + last(R"("attention", "heads": 1, "causal": true)")},
       {"embedding", "[4]", last(R"("embedding", "entries": 5, "width": 3)")},
       {"conv_transpose2d", "[3, 3, 4]",
        conv + last(R"("conv_transpose2d", "out_channels": 16, "kernel": [3, 2], "stride": [2, 1], "pad": 1)")},
