@@ -118,6 +118,10 @@ SMALL = {
     "attention of one token": (2, [1, 6], [
         *three_of(LINEAR), layer("one", "attention", "q", "k", "v", heads=2), layer("first", "first_token"), layer("max", "max_over_time", "one"),
         layer("add", "add", "first", "max")]),
+    "attention to earlier tokens": (2, [5, 6], [
+        *three_of(LINEAR), layer("causal", "attention", "q", "k", "v", heads=3, causal=True), layer("wide", "linear", out_features=24),
+        layer("side by side", "attention", heads=4), layer("again", "linear", out_features=18),
+        layer("both", "attention", heads=2, causal=True), layer("linear", "linear", out_features=4)]),
     "concat": (2, [3, 5, 7], [
         layer("pool", "max_pool", kernel=3, stride=1, pad=1), layer("a", "conv2d", "$input", out_channels=2, kernel=1),
         layer("b", "conv2d", "$input", out_channels=17, kernel=3, pad=1), layer("three", "concat", "a", "pool", "b"),

@@ -143,11 +143,15 @@ def window(entry):
 
 
 def attention(inputs, tensors, entry):
-    """A token's numbers are those of its heads, one after the other."""
+    """A token's numbers are those of its heads, one after the other; one input has query, key and value side by side."""
+    inputs = inputs[0].split(inputs[0].shape[-1] // 3, dim=-1) if len(inputs) == 1 else inputs
     batch, tokens, width = inputs[0].shape
     depth = width // entry["heads"]
     query, key, value = (each.reshape(batch, tokens, entry["heads"], depth).transpose(1, 2) for each in inputs)
-    weights = torch.softmax(query @ key.transpose(2, 3) / math.sqrt(depth), dim=-1)
+    scores = query @ key.transpose(2, 3) / math.sqrt(depth)
+    if entry.get("causal", False):
+        scores = scores + torch.full((tokens, tokens), -math.inf, dtype=scores.dtype).triu(1)
+    weights = torch.softmax(scores, dim=-1)
     return (weights @ value).transpose(1, 2).reshape(batch, tokens, width)
 
 
