@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <memory>
 #include <stdexcept>
 #include <vector>
 
@@ -25,7 +24,7 @@ constexpr unsigned int warp = 32;
 
 struct Thread {
   ucontext_t context{};
-  std::unique_ptr<std::byte[]> stack = std::make_unique<std::byte[]>(stack_bytes);  // NOLINT(modernize-avoid-c-arrays)
+  std::vector<std::byte> stack = std::vector<std::byte>(stack_bytes);
   uint3 index{};
   std::size_t waits = 0;           // how often it has waited for the block
   std::size_t exchanges = 0;       // how many numbers it has offered to its warp
@@ -54,7 +53,7 @@ void run_block(dim3 block) {
     thread.waits = thread.exchanges = 0;
     thread.ended = false;
     getcontext(&thread.context);
-    thread.context.uc_stack.ss_sp = thread.stack.get();
+    thread.context.uc_stack.ss_sp = thread.stack.data();
     thread.context.uc_stack.ss_size = stack_bytes;
     thread.context.uc_link = &scheduler;
     makecontext(&thread.context, run_thread, 0);
