@@ -10,18 +10,18 @@ namespace syncopate::capture {
 
 namespace {
 
+constexpr std::int64_t side = 8;  // cuBLAS's fast products want rows of so many numbers, or a multiple
+
 /// softmax(Q K^T / sqrt(d)) V for every head; if causal, of each token with itself and earlier ones. Reads query, key and value, or one
 /// input that has them side by side. A. Vaswani et al., "Attention is all you need", NIPS'17, Eq. 1.
 class Attention : public CudaOp {
  public:
   explicit Attention(const CudaLayer& layer) : CudaOp(layer) {
-    constexpr std::int64_t side = 8;
-    if ((depth_ % side != 0 || tokens_ % side != 0) && layer.network.dtype != "fp32") {
-      throw InputError(fmt::format(
-          "{}: layer {}: cuBLAS's fast products need multiples of {} tokens and of {} numbers per head, got {} and {}; use --dtype fp32",
-          layer.network.model.file, layer.layer.name, side, side, tokens_, depth_));
+    if (depth_ % side != 0 && layer.network.dtype != "fp32") {
+      throw InputError(fmt::format("{}: layer {}: cuBLAS's fast products need multiples of {} numbers per head, got {}; use --dtype fp32",
+                                   layer.network.model.file, layer.layer.name, side, depth_));
     }
-    const std::int64_t scores = layer.bytes(matrices_ * tokens_ * tokens_);
+    const std::int64_t scores = layer.bytes(matrices_ * tokens_ * stride_);
     weights_ = layer.tools.allocate(scores);
     query_ = point_to_part(0, layer.inputs);
     key_ = point_to_part(1, layer.inputs);
@@ -92,7 +92,7 @@ class Attention : public CudaOp {
 
   DeviceMemory point_to_scores(const DeviceMemory& scores) const {
     std::vector<void*> matrices;
-    for (std::int64_t i = 0; i < matrices_; ++i) matrices.push_back(scores.at(layer_.bytes(i * tokens_ * tokens_)));
+    for (std::int64_t i = 0; i < matrices_; ++i) matrices.push_back(scores.at(layer_.bytes(i * tokens_ * stride_)));
     return point_to(matrices);
   }
 
@@ -101,9 +101,9 @@ class Attention : public CudaOp {
     return {pointers.as<const void*>(), input_step_, transposed};
   }
   Products input_results(const DeviceMemory& pointers) const { return {pointers.as<void*>(), input_step_}; }
-  Factors scores(const DeviceMemory& pointers, bool transposed = false) const { return {pointers.as<const void*>(), tokens_, transposed}; }
+  Factors scores(const DeviceMemory& pointers, bool transposed = false) const { return {pointers.as<const void*>(), stride_, transposed}; }
   Products results(const DeviceMemory& pointers) const { return {pointers.as<void*>(), width_}; }
-  Products squares(const DeviceMemory& pointers) const { return {pointers.as<void*>(), tokens_}; }
+  Products squares(const DeviceMemory& pointers) const { return {pointers.as<void*>(), stride_}; }
 
   std::int64_t heads_ = layer_.attributes().heads;
   std::int64_t tokens_ = layer_.shapes[0][0];
@@ -111,7 +111,8 @@ class Attention : public CudaOp {
   std::int64_t input_step_ = layer_.shapes[0][1];  // from a token of an input to the next one
   std::int64_t depth_ = width_ / heads_;
   std::int64_t matrices_ = layer_.batch() * heads_;
-  Scores square_{matrices_, tokens_, layer_.attributes().causal};
+  std::int64_t stride_ = (tokens_ + side - 1) / side * side;  // of scores: rows begin where 16 bytes do
+  Scores square_{matrices_, tokens_, stride_, layer_.attributes().causal};
   float scale_ = 1.0F / std::sqrt(static_cast<float>(depth_));
   DeviceMemory weights_;
   DeviceMemory weights_gradient_;

@@ -124,7 +124,8 @@ void max_over_time_backward(const Queue& queue, const void* output_gradient, voi
 struct Scores {
   std::int64_t matrices;
   std::int64_t tokens;
-  bool causal;  ///< row i has only its first i + 1 numbers; softmax sets the others to zero
+  std::int64_t stride;  ///< numbers from a row to the next one, at least `tokens`
+  bool causal;          ///< row i has only its first i + 1 numbers; softmax sets the others to zero
 };
 /// Of each row, in place.
 void softmax(const Queue& queue, void* numbers, const Scores& scores);

@@ -11,7 +11,7 @@ __global__ void softmax_kernel(T* numbers, Scores scores) {
   const std::int64_t rows = scores.matrices * scores.tokens;
   for (std::int64_t row = thread_index() / warp_threads; row < rows; row += thread_count() / warp_threads) {
     const std::int64_t width = scores.causal ? row % scores.tokens + 1 : scores.tokens;
-    T* values = numbers + row * scores.tokens;
+    T* values = numbers + row * scores.stride;
     float largest = Maximum::none;
     for (std::int64_t i = lane; i < width; i += warp_threads) largest = fmaxf(largest, to_float(values[i]));
     largest = over_warp<Maximum>(largest);
@@ -29,8 +29,8 @@ __global__ void softmax_backward_kernel(const T* probabilities, T* gradient, Sco
   const std::int64_t rows = scores.matrices * scores.tokens;
   for (std::int64_t row = thread_index() / warp_threads; row < rows; row += thread_count() / warp_threads) {
     const std::int64_t width = scores.causal ? row % scores.tokens + 1 : scores.tokens;
-    const T* p = probabilities + row * scores.tokens;
-    T* g = gradient + row * scores.tokens;
+    const T* p = probabilities + row * scores.stride;
+    T* g = gradient + row * scores.stride;
     float mean = 0.0F;
     for (std::int64_t i = lane; i < width; i += warp_threads) mean += to_float(p[i]) * to_float(g[i]);
     mean = over_warp<Sum>(mean);

@@ -23,6 +23,7 @@ namespace {
 const std::map<std::string_view, CudaOpMaker> own_ops = {
     {"adaptive_avg_pool", make_cuda_adaptive_pooling},
     {"add", make_cuda_add},
+    {"attention", make_cuda_attention},
     {"avg_pool", make_cuda_average_pooling},
     {"concat", make_cuda_concat},
     {"dropout", make_cuda_dropout},
@@ -84,6 +85,8 @@ std::vector<OpCase> large_cases() {
       {"upsample", "[2, 17, 23]", conv(9) + last(R"("upsample", "scale": 3)")},
       {"to_tokens", "[2, 9, 13]", conv(70) + last(R"("to_tokens")")},
       {"flatten", "[2, 9, 13]", conv(70) + last(R"("flatten")")},
+      {"attention", "[37, 4]", linear(48) + last(R"("attention", "heads": 2, "causal": true)")},
+      {"attention", "[37, 4]", linear(24) + last(R"("attention", "heads": 1)")},
       {"positional", "[9, 4]", linear(300) + last(R"("positional")")},
       {"rotary", "[19, 4]", linear(240) + last(R"("rotary", "heads": 3)")},
       {"rotary", "[19, 4]", linear(130) + last(R"("rotary", "heads": 5)")},

@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <new>
+#include <utility>
 #include <vector>
 
 #include "capture/cuda/memory.hpp"
@@ -22,6 +23,34 @@ std::vector<float> numbers_of(const void* numbers, std::int64_t count, Number nu
   std::vector<float> values(static_cast<std::size_t>(count));
   convert(nullptr, numbers, number, values.data(), Number::fp32, count);
   return values;
+}
+
+/// Numbers of a matrix with rows `stride` apart, of which the last one ends with its last column.
+std::int64_t extent_of(std::int64_t rows, std::int64_t columns, std::int64_t stride) { return (rows - 1) * stride + columns; }
+
+/// result (rows `stride` apart) = scale * left right, to which it is added if it `adds`.
+void multiply_on_host(Number number, const ProductExtents& extents, float scale, const Factor& left, const Factor& right, void* result,
+                      std::int64_t stride, bool adds) {
+  const auto all_of = [&](const Factor& factor, std::int64_t rows, std::int64_t columns) {
+    if (factor.transposed) std::swap(rows, columns);
+    return numbers_of(factor.numbers, extent_of(rows, columns, factor.stride), number);
+  };
+  const auto place = [](const Factor& factor, std::int64_t row, std::int64_t column) {
+    return static_cast<std::size_t>(factor.transposed ? column * factor.stride + row : row * factor.stride + column);
+  };
+  const std::vector<float> lefts = all_of(left, extents.rows, extents.depth);
+  const std::vector<float> rights = all_of(right, extents.depth, extents.columns);
+  const std::int64_t count = extent_of(extents.rows, extents.columns, stride);
+  std::vector<float> results = numbers_of(result, count, number);
+  for (std::int64_t row = 0; row < extents.rows; ++row) {
+    for (std::int64_t column = 0; column < extents.columns; ++column) {
+      float sum = 0;
+      for (std::int64_t i = 0; i < extents.depth; ++i) sum += lefts[place(left, row, i)] * rights[place(right, i, column)];
+      float& found = results[static_cast<std::size_t>(row * stride + column)];
+      found = scale * sum + (adds ? found : 0.0F);
+    }
+  }
+  convert(nullptr, results.data(), Number::fp32, result, number, count);
 }
 
 }  // namespace
@@ -58,23 +87,15 @@ void copy_to_device(void* to, const void* from, std::size_t bytes, cudaStream_t 
 void copy_to_host(void* to, const void* from, std::size_t bytes, cudaStream_t /*stream*/) { std::memcpy(to, from, bytes); }
 
 void multiply(const CudaTools& tools, const ProductExtents& extents, const Factor& left, const Factor& right, void* result, bool adds) {
-  const auto all_of = [&](const Factor& factor, std::int64_t rows, std::int64_t columns) {
-    return numbers_of(factor.numbers, (factor.transposed ? columns : rows) * factor.stride, tools.number);
-  };
-  const auto place = [](const Factor& factor, std::int64_t row, std::int64_t column) {
-    return static_cast<std::size_t>(factor.transposed ? column * factor.stride + row : row * factor.stride + column);
-  };
-  const std::vector<float> lefts = all_of(left, extents.rows, extents.depth);
-  const std::vector<float> rights = all_of(right, extents.depth, extents.columns);
-  std::vector<float> sums = numbers_of(result, extents.rows * extents.columns, tools.number);
-  if (!adds) std::fill(sums.begin(), sums.end(), 0.0F);
-  for (std::int64_t row = 0; row < extents.rows; ++row) {
-    for (std::int64_t column = 0; column < extents.columns; ++column) {
-      float& sum = sums[static_cast<std::size_t>(row * extents.columns + column)];
-      for (std::int64_t i = 0; i < extents.depth; ++i) sum += lefts[place(left, row, i)] * rights[place(right, i, column)];
-    }
+  multiply_on_host(tools.number, extents, 1.0F, left, right, result, extents.columns, adds);
+}
+
+void multiply_all(const CudaTools& tools, const ProductExtents& extents, float scale, const Factors& left, const Factors& right,
+                  const Products& results, std::int64_t count) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    multiply_on_host(tools.number, extents, scale, {left.numbers[i], left.stride, left.transposed},
+                     {right.numbers[i], right.stride, right.transposed}, results.numbers[i], results.stride, false);
   }
-  convert(nullptr, sums.data(), Number::fp32, result, tools.number, extents.rows * extents.columns);
 }
 
 std::string_view product_name(const CudaTools& /*tools*/) { return "host"; }
