@@ -283,7 +283,7 @@ class Schemas(Case):
 
     def test_every_format_that_people_write_has_one(self):
         sources = "\n".join(path.read_text() for path in (ROOT / "sim").glob("*/*.cpp"))
-        self.assertEqual(set(re.findall(r'format\("([\w-]+)/1"', sources)), {*COMMANDS, "network-probe"})      # that is what netprobe writes
+        self.assertEqual(set(re.findall(r'format\("([\w-]+)/1"', sources)), {*COMMANDS, "network-probe", "node"})  # those two are what netprobe and nodeprobe write
 
     def test_the_projects_files_are_valid(self):
         files = [path for folder in ("scenarios", "models", "traces") for path in (ROOT / folder).rglob("*.json") if not {"schemas", "profiles"} & set(path.parts)]
