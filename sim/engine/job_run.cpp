@@ -207,6 +207,13 @@ double JobRun::channel_use(int rank, Seconds now) const {
   return std::min(1.0, use);
 }
 
+bool JobRun::is_channel_idle(int rank, Seconds now) const {
+  const bool may_be_asked = job_.sends_more && !server_;  // by a peer, whom its link answers
+  const Seconds then = now * (1.0 + rounding);
+  const auto is_idle = [&](const auto& stream) { return !stream->has_member(rank) || stream->is_idle(rank, then); };
+  return !may_be_asked && std::all_of(streams_.begin(), streams_.end(), is_idle) && (!server_ || server_->is_idle(rank, then));
+}
+
 double JobRun::share_of_bytes(const Communicator& communicator, const Post& post) const {
   const Seconds host = job_.host(*post.payload, communicator.size());
   const auto [share, is_new] = shares_of_bytes_.try_emplace({communicator, post.operation, post.payload->bytes, host});

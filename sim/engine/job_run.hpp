@@ -61,6 +61,9 @@ class JobRun {
   /// How much of the traffic that slows overlapping layers down a rank has: 0 to 1.
   double channel_use(int rank, Seconds now) const;
 
+  /// Whether a rank's channel is idle now, and stays so until the rank posts.
+  bool is_channel_idle(int rank, Seconds now) const;
+
   /// Opens or closes the measured window, where it may be opened or closed and a worker begins an iteration at `now`.
   void look_at_window(Seconds now);
 

@@ -464,6 +464,13 @@ bool ParameterServer::is_busy(int client, Seconds time) const {
   return busy(state.up) || busy(state.down) || state.gathered.time > time || state.spread.time > time;
 }
 
+bool ParameterServer::is_idle(int client, Seconds time) const {
+  const Queue<Request>& requests = clients_[client].requests;
+  const bool have_ended =
+      std::all_of(requests.begin(), requests.end(), [&](const Request& each) { return each.ended && each.ended->time <= time; });
+  return have_ended && !is_busy(client, time);
+}
+
 bool ParameterServer::is_awaited_from(int client) const {
   return std::any_of(aggregates_.begin(), aggregates_.end(), [&](const Aggregate& aggregate) {
     if (aggregate.requests.empty() || aggregate.requests[client] > 0) return false;

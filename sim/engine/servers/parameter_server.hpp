@@ -72,6 +72,8 @@ class ParameterServer {
 
   /// Whether a transfer of the client is under way at `time`, the clock's.
   bool is_busy(int client, Seconds time) const;
+  /// Whether all messages that the client has posted have ended at `time`: nothing moves until it posts again.
+  bool is_idle(int client, Seconds time) const;
   /// Whether some client is blocked until `client` pushes.
   bool is_awaited_from(int client) const;
   /// For a diagnosis: every push that a client waits for, and who has not pushed.

@@ -314,6 +314,15 @@ bool Stream::is_busy(int rank, Seconds time) const {
   return false;
 }
 
+bool Stream::is_idle(int rank, Seconds time) const {
+  if (rules_.is_partial()) return false;
+  const int poster = this->poster(rank);
+  for (Ticket ticket = next_[poster]; ticket-- > forgotten_;) {
+    if (entry(ticket).ends.time(lane(poster)) > time) return false;
+  }
+  return true;
+}
+
 double Stream::use(int rank, Seconds time, const std::function<double(const Post&)>& share) const {
   const int poster = this->poster(rank);
   double all = 0.0;

@@ -77,6 +77,10 @@ class Stream {
   /// Whether a collective that the rank takes part in moves at `time`, the clock's, everything that has been posted by then considered.
   bool is_busy(int rank, Seconds time) const;
 
+  /// Whether all collectives that the rank has posted have ended for it at `time`: none moves until it posts again, unless a share of the
+  /// ranks is enough.
+  bool is_idle(int rank, Seconds time) const;
+
   /// The sum of `share` over the collectives that the rank takes part in and that move at `time`.
   double use(int rank, Seconds time, const std::function<double(const Post&)>& share) const;
 

@@ -113,11 +113,17 @@ void Worker::reach(Pass& pass, Seconds done, Seconds end) {
 
 void Worker::begin_layers_until(Pass& pass, Seconds done) {
   // If a gradient becomes ready exactly when a layer ends, it is posted before the next layer begins.
-  for (; pass.begun < pass.layers() && pass.layer_begin(pass.begun) < done * (1.0 - rounding); ++pass.begun) {
+  const auto begins = [&] { return pass.begun < pass.layers() && pass.layer_begin(pass.begun) < done * (1.0 - rounding); };
+  for (; begins(); ++pass.begun) {
     const Seconds begin = pass.layer_begin(pass.begun);
     if (begin > pass.done()) {
       reach(pass, begin, pass.time_of(begin, pauses_));
       if (servers_.has_given_up()) return;
+    }
+    if (job_.is_channel_idle(rank(), now())) {
+      pass.change_pace(now(), factor_);
+      while (begins()) ++pass.begun;
+      return;
     }
     if (pass.layer_end(pass.begun) == begin) continue;
     const double factor = layer_factor();
