@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <limits>
 #include <type_traits>
 #include <utility>
 #include <variant>
@@ -110,7 +111,7 @@ JobRun::JobRun(const Job& job, Network& network, Flows* flows, bool alone, Windo
       windows_(windows),
       clock_(clock),
       passes_(job.profile),
-      runs_ahead_(job.run_ahead && !layer_by_layer() && !has_partial_stream(job)),
+      runs_ahead_(job.run_ahead && !has_partial_stream(job)),
       recorder_(job.simulated(), job.shown_workers, job.profile.compute(), job.keeps_messages),
       peers_(
           job.simulated(), [this, &network](const PeerLinks::Message& message) { return time_of(message, network); },
@@ -195,8 +196,18 @@ bool JobRun::is_channel_busy(int rank, Seconds now) const {
   return std::any_of(streams_.begin(), streams_.end(), moves) || peers_.is_busy(rank, then) || (server_ && server_->is_busy(rank, then));
 }
 
-double JobRun::channel_use(int rank, Seconds now) const {
-  if (!job_.speed.slowed_by_traffic) return is_channel_busy(rank, now) ? 1.0 : 0.0;
+ChannelUse JobRun::channel_use(int rank, Seconds now) const {
+  if (is_channel_idle(rank, now)) return {.share = 0.0, .until = Seconds(std::numeric_limits<double>::infinity()), .till_post = true};
+  if (job_.speed.slowed_by_traffic) return {.share = share_of_channel(rank, now), .until = now};
+  if (!is_channel_busy(rank, now)) return {.share = 0.0, .until = now};
+  Seconds until = now * (1.0 + rounding);
+  for (const auto& stream : streams_) {
+    if (stream->has_member(rank)) until = stream->busy_until(rank, until);
+  }
+  return {.share = 1.0, .until = until};
+}
+
+double JobRun::share_of_channel(int rank, Seconds now) const {
   const Seconds then = now * (1.0 + rounding);
   if (peers_.is_busy(rank, then) || (server_ && server_->is_busy(rank, then))) return 1.0;
   double use = 0.0;

@@ -58,11 +58,8 @@ class JobRun {
   bool layer_by_layer() const { return job_.speed.overlap_slowdown > 0.0; }
   /// Whether workers' own times may be ahead of the clock within a step.
   bool runs_ahead() const { return runs_ahead_; }
-  /// How much of the traffic that slows overlapping layers down a rank has: 0 to 1.
-  double channel_use(int rank, Seconds now) const;
-
-  /// Whether a rank's channel is idle now, and stays so until the rank posts.
-  bool is_channel_idle(int rank, Seconds now) const;
+  /// As a rank has it now, at the clock's time.
+  ChannelUse channel_use(int rank, Seconds now) const;
 
   /// Opens or closes the measured window, where it may be opened or closed and a worker begins an iteration at `now`.
   void look_at_window(Seconds now);
@@ -86,6 +83,9 @@ class JobRun {
   void update_window(const Worker& worker, int iteration);
   void check_progress(const Worker& worker) const;
   bool is_channel_busy(int rank, Seconds now) const;
+  /// Whether a rank's channel is idle now, and stays so until the rank posts.
+  bool is_channel_idle(int rank, Seconds now) const;
+  double share_of_channel(int rank, Seconds now) const;
   bool is_awaited(int rank) const;
   /// The share of the time of a collective, alone and from equal starts, in which bytes move: all but its latency, and at least as long as
   /// the busiest channel is busy.

@@ -309,9 +309,11 @@ RunCounts estimate_counts(Setup& setup, const RunPlan& plan, const std::optional
   RunCounts counts;
   counts.steps = steps_of_all(setup, plan.simulated, posts, paces);
   const bool slows_layers = scenario.speed.overlap_slowdown > 0.0;
-  const bool runs_ahead = setup.options().may_be_one() && !slows_layers && !scenario.schedule.traffic.has_partial_collectives();
-  const double pieces = slows_layers ? 2.0 * static_cast<double>(setup.profile().layers.size()) : 2.0;
-  if (!runs_ahead && plan.simulated > 1) counts.wakes = counts.steps * pieces;
+  const bool runs_ahead = setup.options().may_be_one() && !scenario.schedule.traffic.has_partial_collectives();
+  double pieces = runs_ahead ? 0.0 : 2.0;
+  // A worker looks at its channel before each layer, but before few of a step in which nothing of its own moves.
+  if (slows_layers) pieces = 2.0 + 2.0 * static_cast<double>(setup.profile().layers.size()) * std::min(1.0, posts);
+  if (plan.simulated > 1) counts.wakes = counts.steps * pieces;
   if (scenario.cluster.workers() == 1 && !scenario.schedule.traffic.servers) return counts;  // nobody to send anything to
   counts.posts = posts * counts.steps;
   if (plan.simulated > 1 && waits_by_layer(scenario.schedule.traffic)) counts.wakes += counts.posts;

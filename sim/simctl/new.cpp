@@ -153,7 +153,7 @@ class NewScenario {
          "\"factor\": 1.5}] for good, \"traces\": [{\"ranks\": \"4-7\", \"trace\": NAME}] of other GPUs, \"events\": [{\"kind\": "
          "\"pause\", \"rank\": 3, \"at_s\": 10, \"for_s\": 5}], \"overlap_slowdown\" of "
          "layers while something moves (" +
-             slowdown_origin_ + "; simulations of hundreds of nodes are faster without)"},
+             slowdown_origin_ + ")"},
         {"workers", workers()},
         {"x-help-iterations",
          "steps before the measured window. It is as long as a steady mean needs; \"measured\": 10 would fix that, \"until\": 0.01 would "

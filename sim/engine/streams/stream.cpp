@@ -314,6 +314,15 @@ bool Stream::is_busy(int rank, Seconds time) const {
   return false;
 }
 
+Seconds Stream::busy_until(int rank, Seconds time) const {
+  const int poster = this->poster(rank);
+  for (Ticket ticket = forgotten_; ticket < end_of_entries() && entry(ticket).has_enough; ++ticket) {
+    const Seconds end = entry(ticket).ends.time(lane(poster));
+    if (end < never && moves(ticket, poster, time)) time = end;
+  }
+  return time;
+}
+
 bool Stream::is_idle(int rank, Seconds time) const {
   if (rules_.is_partial()) return false;
   const int poster = this->poster(rank);

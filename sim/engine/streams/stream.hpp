@@ -77,6 +77,9 @@ class Stream {
   /// Whether a collective that the rank takes part in moves at `time`, the clock's, everything that has been posted by then considered.
   bool is_busy(int rank, Seconds time) const;
 
+  /// Until when a rank that is busy at `time` is known to be so without a break; at least `time`.
+  Seconds busy_until(int rank, Seconds time) const;
+
   /// Whether all collectives that the rank has posted have ended for it at `time`: none moves until it posts again, unless a share of the
   /// ranks is enough.
   bool is_idle(int rank, Seconds time) const;

@@ -120,25 +120,27 @@ void Worker::begin_layers_until(Pass& pass, Seconds done) {
       reach(pass, begin, pass.time_of(begin, pauses_));
       if (servers_.has_given_up()) return;
     }
-    if (job_.is_channel_idle(rank(), now())) {
-      pass.change_pace(now(), factor_);
+    if (pass.layer_end(pass.begun) == begin) continue;
+    learn_channel_use();
+    if (servers_.has_given_up()) return;
+    pass.change_pace(now(), factor_ * (1.0 + channel_use_.share * job_.job().speed.overlap_slowdown));
+    if (channel_use_.till_post) {
       while (begins()) ++pass.begun;
       return;
     }
-    if (pass.layer_end(pass.begun) == begin) continue;
-    const double factor = layer_factor();
-    if (servers_.has_given_up()) return;
-    pass.change_pace(now(), factor);
   }
 }
 
-double Worker::layer_factor() {
+void Worker::learn_channel_use() {
   Moment goes_on = until(state_.moment(), end_of_pause(now(), pauses_), {.kind = PathClass::pause, .worker = rank()});
-  if (servers_.gives_up_before(goes_on)) return 1.0;
+  if (servers_.gives_up_before(goes_on)) return;
   state_.advance_to(std::move(goes_on));
+  const bool may_have_changed = channel_use_.till_post && state_.posts() > posts_before_use_;
+  if (now() * (1.0 + rounding) < channel_use_.until && !may_have_changed) return;
   state_.meet_clock();
   state_.let_others_post();
-  return factor_ * (1.0 + job_.channel_use(rank(), now()) * job_.job().speed.overlap_slowdown);
+  channel_use_ = job_.channel_use(rank(), now());
+  posts_before_use_ = state_.posts();
 }
 
 void Worker::run_layer(Pass& pass, std::size_t layer) {

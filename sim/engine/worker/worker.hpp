@@ -1,9 +1,11 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <vector>
 
 #include "base/units.hpp"
+#include "engine/worker/channel_use.hpp"
 #include "engine/worker/collectives.hpp"
 #include "engine/worker/node_gpus.hpp"
 #include "engine/worker/pass.hpp"
@@ -110,8 +112,8 @@ class Worker {
   void begin(Pass& pass);
   /// Begins the layers of a pass one by one until so much is done, because communication may slow each of them.
   void begin_layers_until(Pass& pass, Seconds done);
-  /// How much longer than undisturbed a layer takes that starts now.
-  double layer_factor();
+  /// For a layer that starts now, or when a pause ends, unless it is known from before.
+  void learn_channel_use();
   /// The `end` of a piece of a pass, or of the update, with its cause.
   Moment end_of(const Pass& pass, Seconds done, Seconds end) const;
   Moment end_of_update_piece(Seconds length, Seconds end) const;
@@ -132,7 +134,9 @@ class Worker {
   int round_ = -1;
   double slowness_ = 1.0;  ///< factor on the pass that began last ...
   double factor_ = 1.0;    ///< ... with this step's jitter
-  const OwnStep* own_;     ///< null: the job's times
+  ChannelUse channel_use_;
+  std::int64_t posts_before_use_ = 0;  ///< that the worker had made when that was learned
+  const OwnStep* own_;                 ///< null: the job's times
   Pass forward_;
   Pass backward_;
   Seconds updated_;                   ///< how much of this step's update is done, layer by layer, as an undisturbed worker counts

@@ -15,6 +15,7 @@ WorkerState::WorkerState(JobRun& job, int rank) : job_(job), rank_(rank), is_rec
 void WorkerState::count_post(int posts, Bytes bytes, Bytes sent) {
   job_.recorder().post(rank_, posts, bytes, sent);
   steps_since_post_ = 0;
+  ++posts_;
 }
 
 void WorkerState::advance_to(Moment time) {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+
 #include "engine/clock/moment.hpp"
 #include "timeline/timeline.hpp"
 
@@ -26,6 +28,8 @@ class WorkerState {
   /// The current gradient step, from 0; -1 before the first one.
   int step() const { return step_; }
   int steps_since_post() const { return steps_since_post_; }
+  /// How often the worker has posted something.
+  std::int64_t posts() const { return posts_; }
   void begin_step() {
     ++step_;
     ++steps_since_post_;
@@ -58,6 +62,7 @@ class WorkerState {
   bool is_recorded_;
   int step_ = -1;
   int steps_since_post_ = 0;
+  std::int64_t posts_ = 0;
   Moment now_;
   Seconds recorded_;  ///< the phases until then are recorded
 };
