@@ -21,6 +21,18 @@ class Synchronous(Comparison):
         for seed in draws(range(8)):
             self.draw(seed, lambda rng: [cluster(rng, 2 + seed)], 2 + seed)
 
+    def test_a_late_worker_posts_ahead(self):
+        """Worker 0 knows when its second gradient, which worker 1 has posted, will be ready: long after the first was sent. Meanwhile nothing slows a1 of
+        worker 1 down, which ends the iteration."""
+        backward = [("d", 1e-3), ("c", 5e-4), ("b", 9.5e-3), ("a2", 2e-3), ("a1", 1e-3)]
+        late = {"format": "trace/1", "provenance": {"kind": "synthetic", "source": "by hand"}, "model": {"name": "late", "batch": 1, "dtype": "fp32"},
+                "layers": [{"name": name, "type": "x", "forward_s": 1e-6, "backward_s": seconds} for name, seconds in reversed(backward)],
+                "gradients": [{"name": name, "layer": name, "bytes": 2000000} for name in ("d", "c", "a1")]}
+        pauses = [{"kind": "pause", "rank": rank, "at_s": at, "for_s": length} for rank, at, length in ((0, 5e-4, 9e-3), (0, 0.0103, 6.7e-3), (1, 0.0142, 0.05))]
+        self.compare({"format": "scenario/1", "name": "late", "fidelity": "per-message", "granularity": "tensor", "iterations": {"warmup": 0, "measured": 1},
+                      "cluster": {"format": "cluster/1", "name": "two", "nodes": 2, "link": {"bandwidth": 1e9, "latency": 1e-6}},
+                      "schedule": {"name": "wfbp"}, "sweep": {"/workers": [{"overlap_slowdown": x, "events": pauses} for x in (0.3, 0.5, 0.7)]}}, [late])
+
     def test_sixteen_workers(self):
         self.draw(9, lambda rng: [cluster(rng, 16)], 16, schedules=SCHEDULES[1:4])
 
