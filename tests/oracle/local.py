@@ -120,8 +120,9 @@ class Lasgd:
     def start_collective(self, now):
         if self.next_start() > now * (1 + TIE):
             return
-        seconds = sum(collectives.parts(self.point, self.cost, self.way.sent(self.size), len(self.moving), self.host)[:2])
-        self.gathering.end = self.free = now + seconds
+        *alone, queued = collectives.parts(self.point, self.cost, self.way.sent(self.size), len(self.moving), self.host)
+        follows = self.moving and abs(now - self.free) <= TIE * now
+        self.gathering.end = self.free = now + sum(queued if follows else alone)
         self.moving.append((now, self.free))
         self.gathering = Collective()
 

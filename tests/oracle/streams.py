@@ -4,6 +4,8 @@ import collections
 import functools
 import math
 
+from compute import TIE
+
 
 class Stream:
     """In the order of posting, which numbers are of: some at a time. `make` knows what moves: so many bytes, or whatever was posted.
@@ -139,7 +141,7 @@ class OnLine:
         self.left -= 1
         if not self.left:
             latency, transfer, *queued = self.line.parts(self.what, self.age)
-            if queued and self.engine.now == self.line.free:
+            if queued and self.line.free is not None and abs(self.engine.now - self.line.free) <= TIE * self.engine.now:
                 latency, transfer = queued[0]
             self.line.free = max(self.engine.now + latency, self.line.free or 0.0) + transfer
             self.engine.at(self.line.free, self.end)

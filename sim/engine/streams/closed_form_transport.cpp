@@ -40,7 +40,8 @@ class ClosedFormEvent : public Event {
 
 std::optional<Moment> ClosedFormTransport::start(const Movement& started, int lane, const Moment& now) {
   Movement movement = started;
-  movement.queued = has_moved_ && now.time == transferred_.time;
+  const bool ends_now = transferred_.time * (1.0 - rounding) <= now.time && now.time <= transferred_.time * (1.0 + rounding);
+  movement.queued = has_moved_ && ends_now;
   has_moved_ = true;
   const CollectiveTime time = cost_(movement);
   const auto part = [&](const Moment& start, Seconds length, bool is_latency) {
