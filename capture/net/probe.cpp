@@ -191,11 +191,12 @@ struct ServedValues {
   std::size_t part = 0;
 };
 
-/// Every client pushes a part to every server, which adds it up; pulls a part from every server; or does both at a time.
-void serve(Peers& peers, int servers, bool push, bool pull, const ServedValues& values) {
+/// Each of the first `clients` pushes a part to every server, which adds it up; pulls a part from every server; or does both at a time.
+void serve(Peers& peers, int servers, int clients, bool push, bool pull, const ServedValues& values) {
   const bool is_server = peers.rank() < servers;
+  if (peers.rank() >= servers + clients) return;
   const int first = is_server ? servers : 0;  // of those on the other side
-  const int others = is_server ? peers.size() - servers : servers;
+  const int others = is_server ? clients : servers;
   const auto part_of = [&](std::span<float> all, int other) {
     return all.subspan(static_cast<std::size_t>(other) * values.part, values.part);
   };
@@ -219,7 +220,8 @@ void serve(Peers& peers, int servers, bool push, bool pull, const ServedValues& 
 TimedServers time_servers(Peers& peers, std::vector<float>& values, std::vector<float>& more, const NetworkOptions& options) {
   TimedServers found = {.count = options.servers};
   const auto servers = static_cast<std::size_t>(options.servers);
-  const auto most = std::max(servers, static_cast<std::size_t>(peers.size()) - servers);
+  const int clients = peers.size() - options.servers;
+  const auto most = std::max(servers, static_cast<std::size_t>(clients));
   std::vector<float> sums;
   for_each_size(options, [&](std::int64_t bytes) {
     const std::size_t part = count_of(bytes) / servers;
@@ -232,13 +234,17 @@ TimedServers time_servers(Peers& peers, std::vector<float>& values, std::vector<
                               .received = std::span(more).first(most * part),
                               .sum = sums,
                               .part = part};
-    const auto timed = [&](bool push, bool pull) {
+    const auto timed = [&](int of_clients, bool push, bool pull) {
       return repeat(
-          peers, moved, 1, options, [&] { serve(peers, options.servers, push, pull, own); }, slowest_of_ranks);
+          peers, moved, 1, options, [&] { serve(peers, options.servers, of_clients, push, pull, own); }, slowest_of_ranks);
     };
-    found.push.push_back(timed(true, false));
-    found.pull.push_back(timed(false, true));
-    found.both.push_back(timed(true, true));
+    if (clients > 1 && found.push.empty()) {
+      found.push_of_one.push_back(timed(1, true, false));
+      found.pull_of_one.push_back(timed(1, false, true));
+    }
+    found.push.push_back(timed(clients, true, false));
+    found.pull.push_back(timed(clients, false, true));
+    found.both.push_back(timed(clients, true, true));
     return found.both.back().seconds.median;
   });
   return found;
@@ -318,8 +324,13 @@ std::string write_network(const Json& provenance, const std::string& library, co
   text += fmt::format("\"two_at_once\": {},\n", lines(found.two_at_once, size_json));
   text += fmt::format("\"all_gather\": {},\n", lines(found.all_gather, size_json));
   if (!found.servers.push.empty()) {
-    text += fmt::format("\"servers\": {{\"count\": {},\n\"push\": {},\n\"pull\": {},\n\"both\": {}}},\n", found.servers.count,
-                        lines(found.servers.push, size_json), lines(found.servers.pull, size_json), lines(found.servers.both, size_json));
+    const TimedServers& servers = found.servers;
+    text += fmt::format("\"servers\": {{\"count\": {}", servers.count);
+    for (const auto& [key, sizes] : {std::pair("push", &servers.push), std::pair("pull", &servers.pull), std::pair("both", &servers.both),
+                                     std::pair("push_of_one", &servers.push_of_one), std::pair("pull_of_one", &servers.pull_of_one)}) {
+      if (!sizes->empty()) text += fmt::format(",\n\"{}\": {}", key, lines(*sizes, size_json));
+    }
+    text += "},\n";
   }
   return text + fmt::format("\"pairs\": {}\n}}\n", lines(found.pairs, pair_json));
 }

@@ -42,6 +42,9 @@ struct TimedServers {
   std::vector<TimedSize> push{};  ///< clients send, and servers add up what they receive
   std::vector<TimedSize> pull{};  ///< servers send
   std::vector<TimedSize> both{};  ///< both at a time
+  /// Where there are several clients: the smallest size of `push` and `pull` for one of them, while the others do nothing.
+  std::vector<TimedSize> push_of_one{};
+  std::vector<TimedSize> pull_of_one{};
 };
 
 struct NetworkMeasurements {

@@ -65,12 +65,11 @@ Link link_of(const Field& list, int ranks) {
 }
 
 /// What the clients of servers, the other ones of so many ranks, pushed and pulled.
-MeasuredServers servers_of(const Field& field, int ranks, Seconds latency) {
+MeasuredServers servers_of(const Field& field, int ranks) {
   Object servers(field);
   MeasuredServers measured;
   measured.servers = static_cast<int>(servers.at("count").integer(1, ranks - 1));
   measured.clients = ranks - measured.servers;
-  measured.latency = latency;
   measured.push = sizes_of(servers.at("push"));
   measured.pull = sizes_of(servers.at("pull"));
   measured.both = sizes_of(servers.at("both"));
@@ -80,6 +79,13 @@ MeasuredServers servers_of(const Field& field, int ranks, Seconds latency) {
     if (!std::equal(times->begin(), times->end(), measured.push.begin(), measured.push.end(), same))
       servers.at(key).fail_because("has other sizes than \"push\"; measure the same ones");
   }
+  const auto of_one = [&](const Field& list) {
+    const std::vector<MeasuredTime> times = sizes_of(list);
+    if (times.size() != 1 || times.front().bytes != measured.push.front().bytes)
+      list.fail_because("has other sizes than the smallest one of \"push\"; measure that one");
+    return times.front().time;
+  };
+  if (const auto push = servers.find("push_of_one")) measured.of_one = {of_one(*push), of_one(servers.at("pull_of_one"))};
   servers.finish();
   return measured;
 }
@@ -119,7 +125,7 @@ Benchmark read_probe(const Document& document, const BenchmarkOptions& options) 
     benchmark.operations[Operation::all_gather].measured = std::move(all_gathers);
   const Link link = link_of(probe.at("pairs"), benchmark.ranks);
   benchmark.link = link;
-  if (const auto servers = probe.find("servers")) benchmark.servers = servers_of(*servers, benchmark.ranks, link.latency);
+  if (const auto servers = probe.find("servers")) benchmark.servers = servers_of(*servers, benchmark.ranks);
   probe.finish();
   return benchmark;
 }

@@ -9,7 +9,18 @@ namespace syncopate {
 namespace {
 
 constexpr double half = 0.5;
-constexpr double scatter = 0.05;  // of a latency: less cannot be told from it
+constexpr double scatter = 0.05;  // of what one client takes: less cannot be told from it
+
+/// Of what takes time for its bytes.
+SecondsPerByte slope_of(const std::vector<MeasuredTime>& times) {
+  constexpr double large = 0.25;
+  const MeasuredTime& last = times.back();
+  std::vector<double> slopes;
+  for (std::size_t i = times.size() - 1; i-- > 0 && (slopes.empty() || times[i].time >= large * last.time);)
+    slopes.push_back((last.time - times[i].time).value / (last.bytes - times[i].bytes).value);
+  std::sort(slopes.begin(), slopes.end());
+  return SecondsPerByte(std::max(0.0, quantile(slopes, half)));
+}
 
 /// Whether the last time is that of bytes, not of a latency.
 bool grows(const std::vector<MeasuredTime>& times) { return times.back().time >= 2.0 * times.front().time; }
@@ -33,14 +44,18 @@ ServerTimes conclude(const MeasuredServers& measured) {
   std::sort(overlaps.begin(), overlaps.end());
   times.overlap = quantile(overlaps, half);
   times.duplex = times.overlap >= half;
-  const CostLine push = line_through(measured.push);
-  const CostLine pull = line_through(measured.pull);
+  const SecondsPerByte push = slope_of(measured.push);
+  const SecondsPerByte pull = slope_of(measured.pull);
   const double clients_per_server = static_cast<double>(measured.clients) / measured.servers;
-  times.link = Rate(std::max(1.0, clients_per_server) / pull.b.value);
-  times.work = std::max(SecondsPerByte(0), (push.b - pull.b) / clients_per_server);
-  const Seconds latencies = 2.0 * measured.latency;
-  const Seconds more = push.a + pull.a - latencies;
-  if (more > scatter * latencies) times.per_message = more / (2.0 * measured.clients);
+  times.link = Rate(std::max(1.0, clients_per_server) / pull.value);
+  times.work = std::max(SecondsPerByte(0), (push - pull) / clients_per_server);
+  if (!measured.of_one || measured.clients == 1) return times;
+  const auto [push_of_one, pull_of_one] = *measured.of_one;
+  const double further = measured.clients - 1.0;
+  const MeasuredTime& smallest = measured.push.front();
+  const Seconds of_bytes = further / measured.clients * ((push + pull) * smallest.bytes);
+  const Seconds more = smallest.time + measured.pull.front().time - push_of_one - pull_of_one - of_bytes;
+  if (more > scatter * (push_of_one + pull_of_one)) times.per_message = more / (2.0 * further);
   return times;
 }
 

@@ -32,8 +32,12 @@ class Probe(ProgramCase):
 
     def check_servers(self, probe, count):
         """Half of the sizes that go to one server go to each of two."""
-        self.assertEqual((list(probe["servers"]), probe["servers"]["count"]), (["count", "push", "pull", "both"], count))
-        others = max(count, probe["ranks"] - count)
+        clients = probe["ranks"] - count
+        of_one = ["push_of_one", "pull_of_one"] if clients > 1 else []
+        self.assertEqual((list(probe["servers"]), probe["servers"]["count"]), (["count", "push", "pull", "both", *of_one], count))
+        for way in of_one:
+            self.assertEqual([size["bytes"] for size in probe["servers"][way]], [1024])
+        others = max(count, clients)
         for timed in (probe["servers"][way] for way in ("push", "pull", "both")):
             self.assertEqual([size["bytes"] for size in timed], [size for size in (1024 * 2**power for power in range(11)) if others * size // count <= 2**20])
             self.assertTrue(all(0 < size["quartiles_s"][0] <= size["quartiles_s"][1] <= size["quartiles_s"][2] for size in timed))

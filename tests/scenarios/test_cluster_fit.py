@@ -68,15 +68,21 @@ def probe(ranks=4, nodes=None, time=ring, sizes=SIZES[3:], **changes):
             "all_gather": timed, "pairs": pairs, **changes}
 
 
-def served(servers, clients, share=1.0, work=2e-10, message=1e-5, sizes=SIZES[3:10], **changes):
-    """What netprobe --servers writes where ranks are as far from each other as in probe(): a latency, so many messages and bytes for each server.
-    `share`: of the shorter one of push and pull, what passes beside the other one."""
+def served(servers, clients, share=1.0, work=2e-10, message=1e-5, sizes=SIZES[3:10], rounds=1, **changes):
+    """What netprobe --servers writes where ranks are as far from each other as in probe(): latencies, so many messages and bytes for each server.
+    `share`: of the shorter one of push and pull, what passes beside the other one. `rounds`: latencies until a message is in."""
     ranks = servers + clients
-    latency, load = 2e-5 + 1e-6 * (ranks - 1), clients / servers  # the median of the pairs
-    once = {size: latency + clients * message + max(1, load) * size / 10e9 for size in sizes}
-    times = {"push": {size: once[size] + load * size * work for size in sizes}, "pull": once}
-    times["both"] = {size: times["push"][size] + (1 - share) * once[size] for size in sizes}
-    timed = {way: [{"bytes": size, "quartiles_s": [0.9 * seconds, seconds, 1.2 * seconds], "repetitions": 5} for size, seconds in row.items()] for way, row in times.items()}
+    latency = 2e-5 + 1e-6 * (ranks - 1)  # the median of the pairs
+
+    def push_and_pull(some, size):
+        pull = rounds * latency + some * message + max(1, some / servers) * size / 10e9
+        return pull + some / servers * size * work, pull
+    both = [sum(push_and_pull(clients, size)) - share * push_and_pull(clients, size)[1] for size in sizes]
+    push, pull = zip(*(push_and_pull(clients, size) for size in sizes))
+    rows = {"push": push, "pull": pull, "both": both}
+    if clients > 1:
+        rows |= {way: [seconds] for way, seconds in zip(("push_of_one", "pull_of_one"), push_and_pull(1, sizes[0]))}
+    timed = {way: [{"bytes": size, "quartiles_s": [0.9 * seconds, seconds, 1.2 * seconds], "repetitions": 5} for size, seconds in zip(sizes, row)] for way, row in rows.items()}
     return {"count": servers, **timed, **changes}
 
 
@@ -201,6 +207,8 @@ class ClusterFit(Case):
             self.assertAlmostEqual(float(words[2]) / 2e-10, 1, delta=0.01)
             cluster = self.cluster()
             self.assertAlmostEqual(cluster["host"]["per_message_s"] / 1e-5, 1, delta=0.01)
+            self.fit(json.dumps(probe(servers + clients, servers=served(servers, clients, share, rounds=3, message=2e-5))))
+            self.assertAlmostEqual(self.cluster()["host"]["per_message_s"] / (2e-5 if clients > 1 else 1e-5), 1, delta=0.01)
             if clients < servers:
                 continue
             cluster |= {"nodes": clients, "link": {"bandwidth": 10e9, "latency": 2e-5 + 1e-6 * (servers + clients - 1)}}
@@ -212,7 +220,9 @@ class ClusterFit(Case):
 
     def test_servers_that_tell_little(self):
         """No time for a message beside the latency; no bytes that take time; pushes that are faster than pulls."""
-        done = self.fit(json.dumps(probe(servers=served(1, 3, message=0.0))))
+        earlier = {key: times for key, times in served(1, 3).items() if not key.endswith("_of_one")}
+        self.assertEqual((self.fit(json.dumps(probe(servers=earlier))).returncode, self.cluster()["host"]), (0, {"per_message_s": 1e-5}))
+        done = self.fit(json.dumps(probe(servers=served(1, 3, message=0.0, rounds=3))))
         self.assertEqual((done.returncode, self.cluster()["host"]), (0, {"per_message_s": 1e-5}))
         self.assertIn("a server's time for a message cannot be told from the latency; the file's \"per_message_s\" is that of a processor alone", done.stdout)
         done = self.fit(json.dumps(probe(servers=served(1, 3, message=0.0), library="Open MPI v4.1.4")))
@@ -473,11 +483,14 @@ class ClusterFit(Case):
                 ({"count": 1.5}, "/servers/count"), ({"push": []}, "/servers/push"), ({"push": "x"}, "/servers/push"), ({"strange": 1}, "/servers/strange"),
                 ({"both": served(1, 3)["both"][:-1]}, '/servers/both: has other sizes than "push"; measure the same ones'),
                 ({"pull": served(1, 3)["pull"][1:]}, '/servers/pull: has other sizes than "push"; measure the same ones'),
+                ({"push_of_one": served(1, 3)["push"][1:2]}, '/servers/push_of_one: has other sizes than the smallest one of "push"; measure that one'),
+                ({"pull_of_one": []}, '/servers/pull_of_one'), ({"pull_of_one": served(1, 3)["pull"]}, '/servers/pull_of_one: has other sizes'),
                 ({"push": served(1, 3)["push"][::-1]}, "/servers/push/1/bytes: expected more bytes than in the element before"),
                 ({"push": [{**served(1, 3)["push"][0], "quartiles_s": [1, -1, 1]}]}, "/servers/push/0/quartiles_s/1"),
                 ({"push": [{**served(1, 3)["push"][0], "quartiles_s": [1, None, 1]}]}, "/servers/push/0/quartiles_s/1"))),
             ({**net, "servers": served(1, 3, sizes=[1024])}, (), "/servers/push: 1 size was measured; measure at least two"),
             ({**net, "servers": without(served(1, 3), "both")}, (), '/servers: the required key "both" is missing'),
+            ({**net, "servers": without(served(1, 3), "pull_of_one")}, (), '/servers: the required key "pull_of_one" is missing'),
             ({**net, "servers": 2}, (), "/servers"),
             ({**net, "strange": 1}, (), "/strange"),
             ({**net, "nodes": 3}, (), "/hosts: 4 hosts with 4 different names, but 4 ranks on 3 nodes; expected a host per rank and a name per node"),
