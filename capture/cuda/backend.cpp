@@ -7,30 +7,6 @@
 
 namespace syncopate::capture {
 
-namespace {
-
-EngineOffer describe_engine(const BackendDescriptor& config) {
-  EngineOffer offer;
-  const std::vector<BackendDescriptor> engines = config.parts(CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_BACKEND_ENGINE_DESCRIPTOR, 1);
-  const BackendDescriptor& engine = engines.at(0);
-  offer.name = fmt::format("engine {}", engine.integer(CUDNN_ATTR_ENGINE_GLOBAL_INDEX));
-  for (const BackendDescriptor& knob :
-       config.parts(CUDNN_ATTR_ENGINECFG_KNOB_CHOICES, CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR, CUDNN_KNOB_TYPE_COUNTS)) {
-    cudnnBackendKnobType_t type = {};
-    knob.get(CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE, CUDNN_TYPE_KNOB_TYPE, 1, &type);
-    offer.name += fmt::format(" {}={}", static_cast<int>(type), knob.integer(CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE));
-  }
-  std::array<cudnnBackendNumericalNote_t, CUDNN_NUMERICAL_NOTE_TYPE_COUNT> notes = {};
-  const std::int64_t count = engine.get(CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE, notes.size(), notes.data());
-  for (const cudnnBackendNumericalNote_t note : std::span(notes).first(std::min(static_cast<std::size_t>(count), notes.size()))) {
-    offer.tensor_cores = offer.tensor_cores || note == CUDNN_NUMERICAL_NOTE_TENSOR_CORE;
-    offer.rounds_inputs = offer.rounds_inputs || note == CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS;
-  }
-  return offer;
-}
-
-}  // namespace
-
 BackendDescriptor::BackendDescriptor(cudnnBackendDescriptorType_t type) {
   cudnnBackendDescriptor_t handle = nullptr;
   check(cudnnBackendCreateDescriptor(type, &handle), "cudnnBackendCreateDescriptor");
@@ -122,6 +98,26 @@ BackendDescriptor plan_arguments(std::span<const PlanArgument> arguments, void* 
   pack.set(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, 1, &workspace);
   pack.finalize();
   return pack;
+}
+
+EngineOffer describe_engine(const BackendDescriptor& config) {
+  EngineOffer offer;
+  const std::vector<BackendDescriptor> engines = config.parts(CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_BACKEND_ENGINE_DESCRIPTOR, 1);
+  const BackendDescriptor& engine = engines.at(0);
+  offer.name = fmt::format("engine {}", engine.integer(CUDNN_ATTR_ENGINE_GLOBAL_INDEX));
+  for (const BackendDescriptor& knob :
+       config.parts(CUDNN_ATTR_ENGINECFG_KNOB_CHOICES, CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR, CUDNN_KNOB_TYPE_COUNTS)) {
+    cudnnBackendKnobType_t type = {};
+    knob.get(CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE, CUDNN_TYPE_KNOB_TYPE, 1, &type);
+    offer.name += fmt::format(" {}={}", static_cast<int>(type), knob.integer(CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE));
+  }
+  std::array<cudnnBackendNumericalNote_t, CUDNN_NUMERICAL_NOTE_TYPE_COUNT> notes = {};
+  const std::int64_t count = engine.get(CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE, notes.size(), notes.data());
+  for (const cudnnBackendNumericalNote_t note : std::span(notes).first(std::min(static_cast<std::size_t>(count), notes.size()))) {
+    offer.tensor_cores = offer.tensor_cores || note == CUDNN_NUMERICAL_NOTE_TENSOR_CORE;
+    offer.rounds_inputs = offer.rounds_inputs || note == CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS;
+  }
+  return offer;
 }
 
 Engines::Engines(cudnnHandle_t cudnn, BackendGraph graph) : cudnn_(cudnn), graph_(std::move(graph)), described_(graph_.describe(cudnn)) {

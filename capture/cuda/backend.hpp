@@ -86,6 +86,9 @@ struct PlanArgument {
 /// What a plan runs on.
 BackendDescriptor plan_arguments(std::span<const PlanArgument> arguments, void* workspace);
 
+/// What cuDNN says of an engine configuration.
+EngineOffer describe_engine(const BackendDescriptor& config);
+
 /// cuDNN's offers for a graph: those of its heuristics, the most promising first, then those that should always work. None if cuDNN does
 /// not support the graph.
 class Engines {

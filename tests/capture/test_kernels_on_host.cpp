@@ -136,6 +136,7 @@ class LayerOnHost {
     const std::size_t table = network.layers[layer].table;
     if (table != NetworkLayer::no_table) owner_ = own_ops.at("embedding")(context(table, nullptr));
     op_ = own_ops.at(network.model.layers[layer].op->name)(context(layer, owner_ ? owner_->parameters().data() : nullptr));
+    op_->prepare();
   }
 
   void forward() { op_->forward(); }
