@@ -7,6 +7,7 @@
 #include <set>
 
 #include "capture/cpu/device.hpp"
+#include "capture/cuda/attention_operation.hpp"
 #include "capture/cuda/device.hpp"
 #include "capture/devices.hpp"
 #include "capture/recording.hpp"
@@ -146,6 +147,23 @@ void compare_op(const OpCase& tested, const Format& format) {
   }
 }
 
+/// Attention in the shapes of real networks: ViT's tokens, with and without its class, heads of 64 and 128 numbers.
+std::vector<OpCase> wide_attention() {
+  const auto linear = [](const std::string& name, int width) {
+    return fmt::format(R"({{"name": "{}", "op": "linear", "out_features": {}, "inputs": ["$input"]}},)", name, width);
+  };
+  const auto apart = [&](int width) { return linear("a", width) + linear("b", width) + linear("c", width); };
+  const std::string of_three = R"({"name": "under test", "op": "attention", "heads": 2, "inputs": ["a", "b", "c"]})";
+  const std::string causal_of_three = R"({"name": "under test", "op": "attention", "heads": 2, "causal": true, "inputs": ["a", "b", "c"]})";
+  const std::string of_one = R"({"name": "under test", "op": "attention", "heads": 2})";
+  const std::string causal_of_one = R"({"name": "under test", "op": "attention", "heads": 2, "causal": true})";
+  return {
+      {"attention", "[128, 5]", apart(128) + of_three},     {"attention", "[196, 5]", apart(256) + causal_of_three},
+      {"attention", "[197, 5]", apart(128) + of_three},     {"attention", "[196, 5]", linear("a", 384) + of_one},
+      {"attention", "[197, 5]", linear("a", 768) + of_one}, {"attention", "[197, 5]", linear("a", 384) + causal_of_one},
+  };
+}
+
 /// Branches, an output with several readers, one read twice, two heads, one of them an image.
 const std::string branches = R"(
     {"name": "a", "op": "conv2d", "out_channels": 8, "kernel": 3, "pad": 1},
@@ -195,6 +213,27 @@ TEST_SUITE("Does the GPU compute what the CPU does?") {
         CAPTURE(tested.op);
         CAPTURE(tested.layers);
         compare_op(tested, format);
+      }
+    }
+  }
+
+  TEST_CASE("attention in the shapes of networks, in 16 bits as one fused operation where cuDNN has it") {
+    int capability = 0;
+    REQUIRE(cudaDeviceGetAttribute(&capability, cudaDevAttrComputeCapabilityMajor, 0) == cudaSuccess);
+    const bool has_engines = capability >= 8 && cudnnGetVersion() >= fused_attention_since;  // as capture.fused_attention finds
+    for (const Format& format : formats) {
+      for (const OpCase& tested : wide_attention()) {
+        CAPTURE(format.dtype);
+        CAPTURE(tested.input);
+        CAPTURE(tested.layers);
+        compare_op(tested, format);
+        const Network network = plan_network(model_of(tested.input, tested.layers), 2, format.dtype, gpu_layout(format.dtype));
+        CudaDevice device;
+        device.set_up(network);
+        const Json kernels = device.describe().kernels.at("under test");
+        CAPTURE(kernels.dump());
+        for (const std::size_t pass : {0U, 1U})
+          CHECK((kernels.at(pass).get<std::string>().find("engine") == 0) == (has_engines && network.element_bytes == 2));
       }
     }
   }
