@@ -55,6 +55,7 @@ class BackendGraph {
   const BackendDescriptor& keep(BackendDescriptor part) { return parts_.emplace_back(std::move(part)); }
   /// Adds an operation, whose attributes are set.
   void add(BackendDescriptor operation);
+  const std::vector<BackendDescriptor>& operations() const { return operations_; }
   /// The graph for the GPU of `cudnn`; if that is null, for any. Not yet finalized.
   BackendDescriptor describe(cudnnHandle_t cudnn) const;
 

@@ -1,5 +1,4 @@
-// In the place of capture/cuda/memory.cpp, products.cpp and engine_pass.cpp: the device's memory and products of matrices on the host, and
-// no engines of cuDNN.
+// In the place of capture/cuda/memory.cpp and products.cpp: the device's memory and products of matrices on the host.
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -7,7 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "capture/cuda/engine_pass.hpp"
 #include "capture/cuda/memory.hpp"
 #include "capture/cuda/products.hpp"
 #include "host_memory.hpp"
@@ -101,11 +99,5 @@ void multiply_all(const CudaTools& tools, const ProductExtents& extents, float s
 }
 
 std::string_view product_name(const CudaTools& /*tools*/) { return "host"; }
-
-// NOLINTBEGIN(readability-convert-member-functions-to-static,performance-unnecessary-value-param): as they are declared
-bool EnginePass::choose(const std::string& /*key*/, BackendGraph /*graph*/) { return false; }
-void EnginePass::run() { std::abort(); }
-std::size_t EnginePass::scratch_bytes() const { return 0; }
-// NOLINTEND(readability-convert-member-functions-to-static,performance-unnecessary-value-param)
 
 }  // namespace syncopate::capture
