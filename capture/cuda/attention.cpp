@@ -5,6 +5,9 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "base/errors.hpp"
 #include "capture/cuda/attention_operation.hpp"
@@ -39,7 +42,8 @@ struct Tokens {
 
 /// Query, key or value (0 to 2), which are inputs of their own or side by side in one, or its gradient. Null if the input is.
 void* part_of(const CudaLayer& layer, const std::vector<void*>& inputs, std::size_t part) {
-  if (inputs.size() > 1 || inputs[0] == nullptr) return inputs[inputs.size() > 1 ? part : 0];
+  if (inputs.size() > 1) return inputs[part];
+  if (inputs[0] == nullptr) return nullptr;
   return static_cast<std::byte*>(inputs[0]) + layer.bytes(static_cast<std::int64_t>(part) * layer.layer.output[1]);
 }
 
@@ -80,6 +84,8 @@ class FusedAttention {
            (!trains || backward_->choose("backward " + what, attention_backward_graph(extents_)));
   }
 
+  /// Why cuDNN has engines but none runs, if so.
+  const std::string& problem() const { return forward_->problem().empty() ? backward_->problem() : forward_->problem(); }
   std::size_t workspace() const { return std::max(forward_->workspace(), backward_->workspace()); }
   void forward() { forward_->run(); }
   void backward() { backward_->run(); }
@@ -100,7 +106,8 @@ class FusedAttention {
 /// Attention as products of matrices with a softmax between them.
 class ProductsOfAttention {
  public:
-  explicit ProductsOfAttention(const CudaLayer& layer) : layer_(layer), of_(layer) {
+  /// `reason`: why it is not one operation of cuDNN, or empty.
+  explicit ProductsOfAttention(const CudaLayer& layer, std::string reason = "") : layer_(layer), of_(layer), reason_(std::move(reason)) {
     const std::int64_t scores = layer.bytes(of_.matrices * of_.count * stride_);
     weights_ = layer.tools.allocate(scores);
     query_ = point_to_part(0, layer.inputs);
@@ -142,7 +149,8 @@ class ProductsOfAttention {
   }
 
   std::vector<std::string> kernels() const {
-    const std::string name(product_name(layer_.tools));
+    std::string name(product_name(layer_.tools));
+    if (!reason_.empty()) name += ", as no engine of cuDNN runs: " + reason_;
     return {name, name, ""};
   }
 
@@ -187,6 +195,7 @@ class ProductsOfAttention {
 
   const CudaLayer& layer_;
   Tokens of_;
+  std::string reason_;
   std::int64_t stride_ = (of_.count + side - 1) / side * side;  // of scores: rows begin where 16 bytes do
   Scores square_{of_.matrices, of_.count, stride_, layer_.attributes().causal};
   DeviceMemory weights_;
@@ -226,8 +235,9 @@ class Attention : public CudaOp {
   std::size_t prepare() override {
     if (!fused_) return 0;
     if (fused_->choose()) return fused_->workspace();
+    const std::string reason = fused_->problem();
     fused_.reset();
-    products_.emplace(layer_);
+    products_.emplace(layer_, reason);
     return 0;
   }
 

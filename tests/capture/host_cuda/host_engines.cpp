@@ -73,8 +73,8 @@ struct Described {
   Value get(cudnnBackendAttributeName_t name) const {
     const std::vector<std::byte>& bytes = attributes.at(name);
     Value value{};
-    if (bytes.size() != sizeof(value)) throw std::logic_error("an attribute of a graph has another type");
-    std::memcpy(&value, bytes.data(), sizeof(value));
+    if (bytes.size() != sizeof(Value)) throw std::logic_error("an attribute of a graph has another type");
+    std::memcpy(&value, bytes.data(), sizeof(Value));
     return value;
   }
 };
@@ -94,7 +94,7 @@ std::size_t bytes_of(cudnnBackendAttributeType_t type) {
   switch (type) {
     case CUDNN_TYPE_BOOLEAN: return sizeof(bool);
     case CUDNN_TYPE_INT64: return sizeof(std::int64_t);
-    case CUDNN_TYPE_BACKEND_DESCRIPTOR: return sizeof(cudnnBackendDescriptor_t);
+    case CUDNN_TYPE_BACKEND_DESCRIPTOR: return sizeof(void*);
     case CUDNN_TYPE_DATA_TYPE: return sizeof(cudnnDataType_t);
     case CUDNN_TYPE_POINTWISE_MODE: return sizeof(cudnnPointwiseMode_t);
     case CUDNN_TYPE_REDUCTION_OPERATOR_TYPE: return sizeof(cudnnReduceTensorOp_t);
@@ -242,8 +242,8 @@ std::size_t EnginePass::scratch_bytes() const { return 0; }
 
 }  // namespace syncopate::capture
 
-cudnnStatus_t cudnnBackendCreateDescriptor(cudnnBackendDescriptorType_t type, cudnnBackendDescriptor_t* descriptor) {
-  *descriptor = new syncopate::capture::Described{type, {}};
+cudnnStatus_t cudnnBackendCreateDescriptor(cudnnBackendDescriptorType_t descriptorType, cudnnBackendDescriptor_t* descriptor) {
+  *descriptor = new syncopate::capture::Described{descriptorType, {}};
   return CUDNN_STATUS_SUCCESS;
 }
 
@@ -252,12 +252,11 @@ cudnnStatus_t cudnnBackendDestroyDescriptor(cudnnBackendDescriptor_t descriptor)
   return CUDNN_STATUS_SUCCESS;
 }
 
-cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t descriptor, cudnnBackendAttributeName_t name,
-                                       cudnnBackendAttributeType_t type, std::int64_t count, const void* values) {
-  const auto* first = static_cast<const std::byte*>(values);
-  static_cast<syncopate::capture::Described*>(descriptor)
-      ->attributes[name]
-      .assign(first, first + static_cast<std::size_t>(count) * syncopate::capture::bytes_of(type));
+cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t descriptor, cudnnBackendAttributeName_t attributeName,
+                                       cudnnBackendAttributeType_t attributeType, std::int64_t elementCount, const void* arrayOfElements) {
+  const auto* first = static_cast<const std::byte*>(arrayOfElements);
+  const std::size_t bytes = static_cast<std::size_t>(elementCount) * syncopate::capture::bytes_of(attributeType);
+  static_cast<syncopate::capture::Described*>(descriptor)->attributes[attributeName].assign(first, first + bytes);
   return CUDNN_STATUS_SUCCESS;
 }
 
