@@ -10,7 +10,7 @@
 
 namespace syncopate::capture {
 
-/// A way in which cuDNN offers to run an operation: one of its engines with settings.
+/// A way in which cuDNN offers to run a graph of operations: one of its engines with settings.
 struct EngineOffer {
   std::string name;            ///< engine and settings; offers with equal names do the same
   bool tensor_cores = false;   ///< computes on tensor cores

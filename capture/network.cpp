@@ -133,14 +133,16 @@ void require_possible(const Network& network) {
   }
 }
 
-/// Estimated bytes that the op keeps for backward. Libraries may keep more.
+/// Estimated bytes that the op keeps for backward. Libraries may keep more. Attention in 16 bits is counted as one fused operation, which
+/// keeps a number of fp32 per head and token; where cuDNN has no engine for it, attention keeps weights and their gradients, as in fp32.
 Bytes kept_bytes(const Network& network, const ModelLayer& layer) {
   const double outputs = static_cast<double>(network.batch) * unchecked_elements(layer.output);
   if (layer.op->name == "max_pool" || layer.op->name == "max_over_time" || layer.op->name == "lrn") return Bytes(4 * outputs);
   if (layer.op->name != "attention") return Bytes(0);
   const auto tokens = static_cast<double>(layer.output[0]);
   const auto heads = static_cast<double>(layer.attributes.heads);
-  return Bytes(2 * static_cast<double>(network.batch * network.element_bytes) * heads * tokens * tokens);
+  const double rows = static_cast<double>(network.batch) * heads * tokens;
+  return Bytes(network.element_bytes == 2 ? 4 * rows : 2 * static_cast<double>(network.element_bytes) * rows * tokens);
 }
 
 void require_capturable(const Network& network, const ModelLayer& layer) {

@@ -50,7 +50,7 @@ struct MemoryNeeds {
   Bytes optimizer;   ///< its state: momentum, or two moments
   Bytes activations;
   Bytes activation_gradients;  ///< at most at one time
-  Bytes kept;                  ///< by ops for their backward: attention's weights and their gradients, the winners of maxima, ...
+  Bytes kept;  ///< by ops for their backward: attention's weights and their gradients or, in 16 bits, sums; the winners of maxima, ...
 
   Bytes total() const { return input + parameters + gradients + optimizer + activations + activation_gradients + kept; }
 };

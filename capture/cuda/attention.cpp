@@ -1,8 +1,16 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "base/errors.hpp"
+#include "capture/cuda/attention_operation.hpp"
 #include "capture/cuda/makers.hpp"
 #include "capture/cuda/products.hpp"
 
@@ -12,55 +20,137 @@ namespace {
 
 constexpr std::int64_t side = 8;  // cuBLAS's fast products want rows of so many numbers, or a multiple
 
-/// softmax(Q K^T / sqrt(d)) V for every head; if causal, of each token with itself and earlier ones. Reads query, key and value, or one
-/// input that has them side by side. A. Vaswani et al., "Attention is all you need", NIPS'17, Eq. 1.
-class Attention : public CudaOp {
+/// An attention layer's tokens: of its input, output and their gradients.
+struct Tokens {
+  explicit Tokens(const CudaLayer& layer)
+      : heads(layer.attributes().heads),
+        count(layer.shapes[0][0]),
+        width(layer.layer.output[1]),
+        step(layer.shapes[0][1]),
+        depth(width / heads),
+        matrices(layer.batch() * heads),
+        scale(1.0F / std::sqrt(static_cast<float>(depth))) {}
+
+  std::int64_t heads;
+  std::int64_t count;
+  std::int64_t width;
+  std::int64_t step;      ///< from a token of an input to the next one
+  std::int64_t depth;     ///< numbers of a token and head
+  std::int64_t matrices;  ///< one of scores for every sample and head
+  float scale;            ///< of scores
+};
+
+/// Query, key or value (0 to 2), which are inputs of their own or side by side in one, or its gradient. Null if the input is.
+void* part_of(const CudaLayer& layer, const std::vector<void*>& inputs, std::size_t part) {
+  if (inputs.size() > 1) return inputs[part];
+  if (inputs[0] == nullptr) return nullptr;
+  return static_cast<std::byte*>(inputs[0]) + layer.bytes(static_cast<std::int64_t>(part) * layer.layer.output[1]);
+}
+
+/// Attention as one operation of cuDNN in each direction, as PyTorch's scaled_dot_product_attention runs it.
+class FusedAttention {
  public:
-  explicit Attention(const CudaLayer& layer) : CudaOp(layer) {
-    if (depth_ % side != 0 && layer.network.dtype != "fp32") {
-      throw InputError(fmt::format("{}: layer {}: cuBLAS's fast products need multiples of {} numbers per head, got {}; use --dtype fp32",
-                                   layer.network.model.file, layer.layer.name, side, depth_));
-    }
-    const std::int64_t scores = layer.bytes(matrices_ * tokens_ * stride_);
+  explicit FusedAttention(const CudaLayer& layer) : layer_(layer), of_(layer) {
+    using Name = AttentionTensor;
+    statistics_ = layer.tools.allocate(extents_.rows() * number_bytes(Number::fp32));
+    std::vector<PlanArgument> arguments = {{Name::query, part_of(layer, layer.inputs, 0)}, {Name::key, part_of(layer, layer.inputs, 1)},
+                                           {Name::value, part_of(layer, layer.inputs, 2)}, {Name::output, layer.output},
+                                           {Name::statistics, statistics_.data()},         {Name::scale, &of_.scale}};
+    if (layer.attributes().causal) arguments.push_back({Name::masked, &masked_});
+    forward_.emplace(layer.tools, arguments);
+    const auto row_bytes = static_cast<std::size_t>(extents_.rows() * number_bytes(Number::fp32));
+    arguments.insert(arguments.end(), {{Name::output_gradient, layer.output_gradient},
+                                       {Name::query_gradient, part_of(layer, layer.input_gradients, 0)},
+                                       {Name::key_gradient, part_of(layer, layer.input_gradients, 1)},
+                                       {Name::value_gradient, part_of(layer, layer.input_gradients, 2)},
+                                       {Name::one, &one_}});
+    backward_.emplace(
+        layer.tools, arguments,
+        std::vector<ScratchArgument>{{Name::sums, row_bytes}, {Name::query_gradient_sum, row_bytes * static_cast<std::size_t>(of_.depth)}});
+  }
+  FusedAttention(const FusedAttention&) = delete;  // arguments point into it
+  FusedAttention& operator=(const FusedAttention&) = delete;
+  ~FusedAttention() = default;
+
+  /// Whether cuDNN has engines for it, which are then chosen. Both directions need one: they share the statistics.
+  bool choose() {
+    if (cudnnGetVersion() < fused_attention_since) return false;
+    const auto is_missing = [](void* gradient) { return gradient == nullptr; };
+    const bool trains = layer_.output_gradient != nullptr;
+    if (trains && std::any_of(layer_.input_gradients.begin(), layer_.input_gradients.end(), is_missing)) return false;
+    const std::string what = fmt::format("attention: {} tokens {} apart, {} heads of {}{}", of_.count, of_.step, of_.heads, of_.depth,
+                                         layer_.attributes().causal ? ", causal" : "");
+    return forward_->choose("forward " + what, attention_forward_graph(extents_)) &&
+           (!trains || backward_->choose("backward " + what, attention_backward_graph(extents_)));
+  }
+
+  /// Why cuDNN has engines but none runs, if so.
+  const std::string& problem() const { return forward_->problem().empty() ? backward_->problem() : forward_->problem(); }
+  std::size_t workspace() const { return std::max(forward_->workspace(), backward_->workspace()); }
+  void forward() { forward_->run(); }
+  void backward() { backward_->run(); }
+  std::vector<std::string> kernels() const { return {forward_->name(), backward_->name(), ""}; }
+
+ private:
+  const CudaLayer& layer_;
+  Tokens of_;
+  AttentionExtents extents_{cudnn_type(layer_.tools.number), layer_.batch(), of_.heads, of_.count, of_.depth, of_.step,
+                            layer_.attributes().causal};
+  float masked_ = -std::numeric_limits<float>::infinity();
+  float one_ = 1.0F;
+  DeviceMemory statistics_;
+  std::optional<EnginePass> forward_;
+  std::optional<EnginePass> backward_;
+};
+
+/// Attention as products of matrices with a softmax between them.
+class ProductsOfAttention {
+ public:
+  /// `reason`: why it is not one operation of cuDNN, or empty.
+  explicit ProductsOfAttention(const CudaLayer& layer, std::string reason = "") : layer_(layer), of_(layer), reason_(std::move(reason)) {
+    const std::int64_t scores = layer.bytes(of_.matrices * of_.count * stride_);
     weights_ = layer.tools.allocate(scores);
     query_ = point_to_part(0, layer.inputs);
     key_ = point_to_part(1, layer.inputs);
     value_ = point_to_part(2, layer.inputs);
-    output_ = point_to_heads(layer.output, 0, width_);
+    output_ = point_to_heads(layer.output, of_.width);
     weight_ = point_to_scores(weights_);
     if (layer.output_gradient == nullptr) return;
     weights_gradient_ = layer.tools.allocate(scores);
     weight_gradient_ = point_to_scores(weights_gradient_);
-    output_gradient_ = point_to_heads(layer.output_gradient, 0, width_);
+    output_gradient_ = point_to_heads(layer.output_gradient, of_.width);
     query_gradient_ = point_to_part(0, layer.input_gradients);
     key_gradient_ = point_to_part(1, layer.input_gradients);
     value_gradient_ = point_to_part(2, layer.input_gradients);
   }
 
-  void forward() override {
-    multiply_all(layer_.tools, {tokens_, tokens_, depth_}, scale_, input_heads(query_), input_heads(key_, true), squares(weight_),
-                 matrices_);
-    softmax(queue(), weights_.data(), square_);
-    multiply_all(layer_.tools, {tokens_, depth_, tokens_}, 1.0F, scores(weight_), input_heads(value_), results(output_), matrices_);
+  void forward() {
+    multiply_all(layer_.tools, {of_.count, of_.count, of_.depth}, of_.scale, input_heads(query_), input_heads(key_, true), squares(weight_),
+                 of_.matrices);
+    softmax(layer_.tools.queue(), weights_.data(), square_);
+    multiply_all(layer_.tools, {of_.count, of_.depth, of_.count}, 1.0F, scores(weight_), input_heads(value_), results(output_),
+                 of_.matrices);
   }
 
-  void backward() override {
-    const ProductExtents back = {tokens_, depth_, tokens_};
+  void backward() {
+    const ProductExtents back = {of_.count, of_.depth, of_.count};
     if (value_gradient_.data() != nullptr)
-      multiply_all(layer_.tools, back, 1.0F, scores(weight_, true), heads(output_gradient_), input_results(value_gradient_), matrices_);
+      multiply_all(layer_.tools, back, 1.0F, scores(weight_, true), heads(output_gradient_), input_results(value_gradient_), of_.matrices);
     if (query_gradient_.data() == nullptr && key_gradient_.data() == nullptr) return;
-    multiply_all(layer_.tools, {tokens_, tokens_, depth_}, 1.0F, heads(output_gradient_), input_heads(value_, true),
-                 squares(weight_gradient_), matrices_);
-    softmax_backward(queue(), weights_.data(), weights_gradient_.data(), square_);
+    multiply_all(layer_.tools, {of_.count, of_.count, of_.depth}, 1.0F, heads(output_gradient_), input_heads(value_, true),
+                 squares(weight_gradient_), of_.matrices);
+    softmax_backward(layer_.tools.queue(), weights_.data(), weights_gradient_.data(), square_);
     if (query_gradient_.data() != nullptr)
-      multiply_all(layer_.tools, back, scale_, scores(weight_gradient_), input_heads(key_), input_results(query_gradient_), matrices_);
+      multiply_all(layer_.tools, back, of_.scale, scores(weight_gradient_), input_heads(key_), input_results(query_gradient_),
+                   of_.matrices);
     if (key_gradient_.data() != nullptr)
-      multiply_all(layer_.tools, back, scale_, scores(weight_gradient_, true), input_heads(query_), input_results(key_gradient_),
-                   matrices_);
+      multiply_all(layer_.tools, back, of_.scale, scores(weight_gradient_, true), input_heads(query_), input_results(key_gradient_),
+                   of_.matrices);
   }
 
-  std::vector<std::string> kernels() const override {
-    const std::string name(product_name(layer_.tools));
+  std::vector<std::string> kernels() const {
+    std::string name(product_name(layer_.tools));
+    if (!reason_.empty()) name += ", as no engine of cuDNN runs: " + reason_;
     return {name, name, ""};
   }
 
@@ -69,51 +159,45 @@ class Attention : public CudaOp {
   DeviceMemory point_to(const std::vector<void*>& matrices) const {
     const std::size_t bytes = matrices.size() * sizeof(void*);
     DeviceMemory pointers = layer_.tools.allocate(static_cast<std::int64_t>(bytes));
-    copy_to_device(pointers.data(), matrices.data(), bytes, queue().stream);
+    copy_to_device(pointers.data(), matrices.data(), bytes, layer_.tools.stream);
     return pointers;
   }
 
-  /// A token holds the numbers of head 0, then those of head 1, and so on, from its number `first` on; tokens are `step` numbers apart.
-  DeviceMemory point_to_heads(void* tokens, std::int64_t first, std::int64_t step) const {
+  /// A token holds the numbers of head 0, then those of head 1, and so on; tokens are `step` numbers apart.
+  DeviceMemory point_to_heads(void* tokens, std::int64_t step) const {
     if (tokens == nullptr) return {};
     std::vector<void*> matrices;
-    for (std::int64_t i = 0; i < matrices_; ++i) {
-      const std::int64_t place = i / heads_ * tokens_ * step + first + i % heads_ * depth_;
+    for (std::int64_t i = 0; i < of_.matrices; ++i) {
+      const std::int64_t place = i / of_.heads * of_.count * step + i % of_.heads * of_.depth;
       matrices.push_back(static_cast<std::byte*>(tokens) + layer_.bytes(place));
     }
     return point_to(matrices);
   }
 
-  /// Query, key or value (0 to 2), which are inputs of their own or side by side in one, or its gradient.
   DeviceMemory point_to_part(std::size_t part, const std::vector<void*>& inputs) const {
-    if (inputs.size() > 1) return point_to_heads(inputs[part], 0, input_step_);
-    return point_to_heads(inputs[0], static_cast<std::int64_t>(part) * width_, input_step_);
+    return point_to_heads(part_of(layer_, inputs, part), of_.step);
   }
 
   DeviceMemory point_to_scores(const DeviceMemory& scores) const {
     std::vector<void*> matrices;
-    for (std::int64_t i = 0; i < matrices_; ++i) matrices.push_back(scores.at(layer_.bytes(i * tokens_ * stride_)));
+    for (std::int64_t i = 0; i < of_.matrices; ++i) matrices.push_back(scores.at(layer_.bytes(i * of_.count * stride_)));
     return point_to(matrices);
   }
 
-  Factors heads(const DeviceMemory& pointers, bool transposed = false) const { return {pointers.as<const void*>(), width_, transposed}; }
+  Factors heads(const DeviceMemory& pointers, bool transposed = false) const { return {pointers.as<const void*>(), of_.width, transposed}; }
   Factors input_heads(const DeviceMemory& pointers, bool transposed = false) const {
-    return {pointers.as<const void*>(), input_step_, transposed};
+    return {pointers.as<const void*>(), of_.step, transposed};
   }
-  Products input_results(const DeviceMemory& pointers) const { return {pointers.as<void*>(), input_step_}; }
+  Products input_results(const DeviceMemory& pointers) const { return {pointers.as<void*>(), of_.step}; }
   Factors scores(const DeviceMemory& pointers, bool transposed = false) const { return {pointers.as<const void*>(), stride_, transposed}; }
-  Products results(const DeviceMemory& pointers) const { return {pointers.as<void*>(), width_}; }
+  Products results(const DeviceMemory& pointers) const { return {pointers.as<void*>(), of_.width}; }
   Products squares(const DeviceMemory& pointers) const { return {pointers.as<void*>(), stride_}; }
 
-  std::int64_t heads_ = layer_.attributes().heads;
-  std::int64_t tokens_ = layer_.shapes[0][0];
-  std::int64_t width_ = layer_.layer.output[1];
-  std::int64_t input_step_ = layer_.shapes[0][1];  // from a token of an input to the next one
-  std::int64_t depth_ = width_ / heads_;
-  std::int64_t matrices_ = layer_.batch() * heads_;
-  std::int64_t stride_ = (tokens_ + side - 1) / side * side;  // of scores: rows begin where 16 bytes do
-  Scores square_{matrices_, tokens_, stride_, layer_.attributes().causal};
-  float scale_ = 1.0F / std::sqrt(static_cast<float>(depth_));
+  const CudaLayer& layer_;
+  Tokens of_;
+  std::string reason_;
+  std::int64_t stride_ = (of_.count + side - 1) / side * side;  // of scores: rows begin where 16 bytes do
+  Scores square_{of_.matrices, of_.count, stride_, layer_.attributes().causal};
   DeviceMemory weights_;
   DeviceMemory weights_gradient_;
   // Pointers to matrices:
@@ -127,6 +211,43 @@ class Attention : public CudaOp {
   DeviceMemory query_gradient_;
   DeviceMemory key_gradient_;
   DeviceMemory value_gradient_;
+};
+
+/// softmax(Q K^T / sqrt(d)) V for every head; if causal, of each token with itself and earlier ones. Reads query, key and value, or one
+/// input that has them side by side. A. Vaswani et al., "Attention is all you need", NIPS'17, Eq. 1.
+///
+/// In 16 bits one fused operation, where cuDNN has an engine for it; else products of matrices.
+class Attention : public CudaOp {
+ public:
+  explicit Attention(const CudaLayer& layer) : CudaOp(layer) {
+    const std::int64_t depth = Tokens(layer).depth;
+    if (depth % side != 0 && layer.network.dtype != "fp32") {
+      throw InputError(fmt::format("{}: layer {}: cuBLAS's fast products need multiples of {} numbers per head, got {}; use --dtype fp32",
+                                   layer.network.model.file, layer.layer.name, side, depth));
+    }
+    if (layer.tools.number == Number::fp32) {
+      products_.emplace(layer_);
+    } else {
+      fused_.emplace(layer_);
+    }
+  }
+
+  std::size_t prepare() override {
+    if (!fused_) return 0;
+    if (fused_->choose()) return fused_->workspace();
+    const std::string reason = fused_->problem();
+    fused_.reset();
+    products_.emplace(layer_, reason);
+    return 0;
+  }
+
+  void forward() override { fused_ ? fused_->forward() : products_->forward(); }
+  void backward() override { fused_ ? fused_->backward() : products_->backward(); }
+  std::vector<std::string> kernels() const override { return fused_ ? fused_->kernels() : products_->kernels(); }
+
+ private:
+  std::optional<FusedAttention> fused_;
+  std::optional<ProductsOfAttention> products_;
 };
 
 }  // namespace

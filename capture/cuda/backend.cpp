@@ -7,30 +7,6 @@
 
 namespace syncopate::capture {
 
-namespace {
-
-EngineOffer describe_engine(const BackendDescriptor& config) {
-  EngineOffer offer;
-  const std::vector<BackendDescriptor> engines = config.parts(CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_BACKEND_ENGINE_DESCRIPTOR, 1);
-  const BackendDescriptor& engine = engines.at(0);
-  offer.name = fmt::format("engine {}", engine.integer(CUDNN_ATTR_ENGINE_GLOBAL_INDEX));
-  for (const BackendDescriptor& knob :
-       config.parts(CUDNN_ATTR_ENGINECFG_KNOB_CHOICES, CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR, CUDNN_KNOB_TYPE_COUNTS)) {
-    cudnnBackendKnobType_t type = {};
-    knob.get(CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE, CUDNN_TYPE_KNOB_TYPE, 1, &type);
-    offer.name += fmt::format(" {}={}", static_cast<int>(type), knob.integer(CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE));
-  }
-  std::array<cudnnBackendNumericalNote_t, CUDNN_NUMERICAL_NOTE_TYPE_COUNT> notes = {};
-  const std::int64_t count = engine.get(CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE, notes.size(), notes.data());
-  for (const cudnnBackendNumericalNote_t note : std::span(notes).first(std::min(static_cast<std::size_t>(count), notes.size()))) {
-    offer.tensor_cores = offer.tensor_cores || note == CUDNN_NUMERICAL_NOTE_TENSOR_CORE;
-    offer.rounds_inputs = offer.rounds_inputs || note == CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS;
-  }
-  return offer;
-}
-
-}  // namespace
-
 BackendDescriptor::BackendDescriptor(cudnnBackendDescriptorType_t type) {
   cudnnBackendDescriptor_t handle = nullptr;
   check(cudnnBackendCreateDescriptor(type, &handle), "cudnnBackendCreateDescriptor");
@@ -79,21 +55,34 @@ void BackendDescriptor::finalize() const { check(cudnnBackendFinalize(get()), "c
 cudnnStatus_t BackendDescriptor::try_finalize() const { return cudnnBackendFinalize(get()); }
 
 BackendDescriptor describe_tensor(std::int64_t id, cudnnDataType_t type, std::span<const std::int64_t> extents,
-                                  std::span<const std::int64_t> strides) {
+                                  std::span<const std::int64_t> strides, TensorPlace place) {
   constexpr std::int64_t alignment = 16;
+  const bool between = place == TensorPlace::between;
+  const bool on_host = place == TensorPlace::host;
   BackendDescriptor descriptor(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
   descriptor.set(CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &type);
   descriptor.set(CUDNN_ATTR_TENSOR_DIMENSIONS, extents);
   descriptor.set(CUDNN_ATTR_TENSOR_STRIDES, strides);
   descriptor.set(CUDNN_ATTR_TENSOR_UNIQUE_ID, {&id, 1});
   descriptor.set(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, {&alignment, 1});
+  descriptor.set(CUDNN_ATTR_TENSOR_IS_VIRTUAL, CUDNN_TYPE_BOOLEAN, 1, &between);
+  descriptor.set(CUDNN_ATTR_TENSOR_IS_BY_VALUE, CUDNN_TYPE_BOOLEAN, 1, &on_host);
   descriptor.finalize();
   return descriptor;
 }
 
-void BackendOperation::set(cudnnBackendAttributeName_t name, BackendDescriptor part) {
-  descriptor.set(name, part);
-  parts.push_back(std::move(part));
+void BackendGraph::add(BackendDescriptor operation) {
+  operation.finalize();
+  operations_.push_back(std::move(operation));
+}
+
+BackendDescriptor BackendGraph::describe(cudnnHandle_t cudnn) const {
+  std::vector<cudnnBackendDescriptor_t> operations;
+  for (const BackendDescriptor& operation : operations_) operations.push_back(operation.get());
+  BackendDescriptor graph(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
+  graph.set(CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR, static_cast<std::int64_t>(operations.size()), operations.data());
+  if (cudnn != nullptr) graph.set(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, 1, &cudnn);
+  return graph;
 }
 
 BackendDescriptor plan_arguments(std::span<const PlanArgument> arguments, void* workspace) {
@@ -111,18 +100,37 @@ BackendDescriptor plan_arguments(std::span<const PlanArgument> arguments, void* 
   return pack;
 }
 
-Engines::Engines(cudnnHandle_t cudnn, BackendOperation operation) : cudnn_(cudnn), operation_(std::move(operation)) {
-  operation_.descriptor.finalize();
-  graph_.set(CUDNN_ATTR_OPERATIONGRAPH_OPS, operation_.descriptor);
-  graph_.set(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, 1, &cudnn_);
-  graph_.finalize();
+EngineOffer describe_engine(const BackendDescriptor& config) {
+  EngineOffer offer;
+  const std::vector<BackendDescriptor> engines = config.parts(CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_BACKEND_ENGINE_DESCRIPTOR, 1);
+  const BackendDescriptor& engine = engines.at(0);
+  offer.name = fmt::format("engine {}", engine.integer(CUDNN_ATTR_ENGINE_GLOBAL_INDEX));
+  for (const BackendDescriptor& knob :
+       config.parts(CUDNN_ATTR_ENGINECFG_KNOB_CHOICES, CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR, CUDNN_KNOB_TYPE_COUNTS)) {
+    cudnnBackendKnobType_t type = {};
+    knob.get(CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE, CUDNN_TYPE_KNOB_TYPE, 1, &type);
+    offer.name += fmt::format(" {}={}", static_cast<int>(type), knob.integer(CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE));
+  }
+  std::array<cudnnBackendNumericalNote_t, CUDNN_NUMERICAL_NOTE_TYPE_COUNT> notes = {};
+  const std::int64_t count = engine.get(CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE, notes.size(), notes.data());
+  for (const cudnnBackendNumericalNote_t note : std::span(notes).first(std::min(static_cast<std::size_t>(count), notes.size()))) {
+    offer.tensor_cores = offer.tensor_cores || note == CUDNN_NUMERICAL_NOTE_TENSOR_CORE;
+    offer.rounds_inputs = offer.rounds_inputs || note == CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS;
+  }
+  return offer;
+}
+
+Engines::Engines(cudnnHandle_t cudnn, BackendGraph graph) : cudnn_(cudnn), graph_(std::move(graph)), described_(graph_.describe(cudnn)) {
+  const cudnnStatus_t status = described_.try_finalize();
+  if (CUDNN_STATUS_CATEGORY(status) == CUDNN_STATUS_NOT_SUPPORTED) return;
+  check(status, "cudnnBackendFinalize");
   ask(CUDNN_HEUR_MODE_INSTANT);
   ask(CUDNN_HEUR_MODE_FALLBACK);
 }
 
 void Engines::ask(cudnnBackendHeurMode_t mode) {
   const BackendDescriptor heuristics(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
-  heuristics.set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph_);
+  heuristics.set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, described_);
   heuristics.set(CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, 1, &mode);
   if (heuristics.try_finalize() != CUDNN_STATUS_SUCCESS) return;
   const std::int64_t count = heuristics.get(CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR, 0, nullptr);

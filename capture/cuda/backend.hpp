@@ -3,9 +3,11 @@
 #include <cudnn.h>
 
 #include <cstdint>
+#include <list>
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "capture/cuda/check.hpp"
@@ -38,20 +40,31 @@ class BackendDescriptor {
   std::unique_ptr<void, Destroy> handle_;
 };
 
-/// Describes a tensor, which lies at multiples of 16 bytes. `id` names it among a plan's arguments.
+/// Where a tensor's numbers are: in the device's memory, at multiples of 16 bytes; between two operations of a graph only; or in one number
+/// of the host, which is read when the plan runs.
+enum class TensorPlace : std::uint8_t { memory, between, host };
+
+/// Describes a tensor. `id` names it among a plan's arguments.
 BackendDescriptor describe_tensor(std::int64_t id, cudnnDataType_t type, std::span<const std::int64_t> extents,
-                                  std::span<const std::int64_t> strides);
+                                  std::span<const std::int64_t> strides, TensorPlace place = TensorPlace::memory);
 
-/// One operation, and what it refers to.
-struct BackendOperation {
-  BackendDescriptor descriptor;  ///< not yet finalized
-  std::vector<BackendDescriptor> parts;
+/// Operations that cuDNN runs as one, and what they refer to.
+class BackendGraph {
+ public:
+  /// Keeps what operations refer to. The reference holds as long as the graph.
+  const BackendDescriptor& keep(BackendDescriptor part) { return parts_.emplace_back(std::move(part)); }
+  /// Adds an operation, whose attributes are set.
+  void add(BackendDescriptor operation);
+  const std::vector<BackendDescriptor>& operations() const { return operations_; }
+  /// The graph for the GPU of `cudnn`; if that is null, for any. Not yet finalized.
+  BackendDescriptor describe(cudnnHandle_t cudnn) const;
 
-  /// Sets an attribute of the operation to a descriptor, which it keeps.
-  void set(cudnnBackendAttributeName_t name, BackendDescriptor part);
+ private:
+  std::list<BackendDescriptor> parts_;
+  std::vector<BackendDescriptor> operations_;
 };
 
-/// An operation, prepared to run with one engine.
+/// A graph, prepared to run with one engine.
 class EnginePlan {
  public:
   std::size_t workspace() const { return static_cast<std::size_t>(plan_.integer(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE)); }
@@ -65,7 +78,7 @@ class EnginePlan {
   BackendDescriptor plan_;
 };
 
-/// A tensor of a plan by its id, and its numbers on the device.
+/// A tensor of a plan by its id, and its numbers.
 struct PlanArgument {
   std::int64_t id;
   void* numbers;
@@ -74,10 +87,14 @@ struct PlanArgument {
 /// What a plan runs on.
 BackendDescriptor plan_arguments(std::span<const PlanArgument> arguments, void* workspace);
 
-/// cuDNN's offers for an operation: those of its heuristics, the most promising first, then those that should always work.
+/// What cuDNN says of an engine configuration.
+EngineOffer describe_engine(const BackendDescriptor& config);
+
+/// cuDNN's offers for a graph: those of its heuristics, the most promising first, then those that should always work. None if cuDNN does
+/// not support the graph.
 class Engines {
  public:
-  Engines(cudnnHandle_t cudnn, BackendOperation operation);
+  Engines(cudnnHandle_t cudnn, BackendGraph graph);
 
   const std::vector<EngineOffer>& offers() const { return offers_; }
   /// Builds an offer. Returns an error if that fails, as where cuDNN does not support it on this device.
@@ -87,8 +104,8 @@ class Engines {
   void ask(cudnnBackendHeurMode_t mode);
 
   cudnnHandle_t cudnn_;
-  BackendOperation operation_;
-  BackendDescriptor graph_{CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR};
+  BackendGraph graph_;
+  BackendDescriptor described_;
   std::vector<BackendDescriptor> configs_;  // by offer
   std::vector<EngineOffer> offers_;
 };

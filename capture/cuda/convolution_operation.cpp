@@ -77,18 +77,20 @@ PassNames names_of(ConvolutionPass pass) {
 
 }  // namespace
 
-BackendOperation convolution_operation(ConvolutionPass pass, const ConvolutionExtents& extents) {
+BackendGraph convolution_graph(ConvolutionPass pass, const ConvolutionExtents& extents) {
   constexpr float one = 1.0F;
   constexpr float none = 0.0F;
   const PassNames names = names_of(pass);
-  BackendOperation operation = {BackendDescriptor(names.operation), {}};
-  operation.set(names.input, tensor(input_id, extents.input, extents));
-  operation.set(names.filter, tensor(filter_id, extents.filter, extents));
-  operation.set(names.output, tensor(output_id, extents.output, extents));
-  operation.set(names.steps, steps(extents));
-  operation.descriptor.set(names.alpha, CUDNN_TYPE_FLOAT, 1, &one);
-  operation.descriptor.set(names.beta, CUDNN_TYPE_FLOAT, 1, &none);
-  return operation;
+  BackendGraph graph;
+  BackendDescriptor operation(names.operation);
+  operation.set(names.input, graph.keep(tensor(input_id, extents.input, extents)));
+  operation.set(names.filter, graph.keep(tensor(filter_id, extents.filter, extents)));
+  operation.set(names.output, graph.keep(tensor(output_id, extents.output, extents)));
+  operation.set(names.steps, graph.keep(steps(extents)));
+  operation.set(names.alpha, CUDNN_TYPE_FLOAT, 1, &one);
+  operation.set(names.beta, CUDNN_TYPE_FLOAT, 1, &none);
+  graph.add(std::move(operation));
+  return graph;
 }
 
 std::array<PlanArgument, 3> convolution_arguments(void* input, void* filter, void* output) {

@@ -20,8 +20,8 @@ struct ConvolutionExtents {
   std::array<std::int64_t, 2> stride;
 };
 
-/// One pass of a convolution as an operation of cuDNN.
-BackendOperation convolution_operation(ConvolutionPass pass, const ConvolutionExtents& extents);
+/// One pass of a convolution as a graph of one operation.
+BackendGraph convolution_graph(ConvolutionPass pass, const ConvolutionExtents& extents);
 
 /// What a pass runs on: input, filter and output, or the gradients of those that it reads or computes.
 std::array<PlanArgument, 3> convolution_arguments(void* input, void* filter, void* output);

@@ -12,6 +12,11 @@ namespace syncopate::capture {
 
 namespace {
 
+std::size_t aligned(std::size_t bytes) {
+  constexpr std::size_t alignment = 256;
+  return (bytes + alignment - 1) / alignment * alignment;
+}
+
 /// Nothing if a run fails.
 template <class Run>
 std::optional<Seconds> shortest_of(cudaStream_t stream, std::size_t runs, Run run) {
@@ -43,24 +48,42 @@ std::optional<Seconds> time_of(cudaStream_t stream, Run run, Seconds limit) {
 
 }  // namespace
 
-bool EnginePass::choose(const std::string& key, BackendOperation operation) {
+bool EnginePass::choose(const std::string& key, BackendGraph graph) {
   EngineUses& known = *tools_->engine_uses;
   auto place = known.find(key);
-  if (place == known.end()) place = known.emplace(key, fastest(std::move(operation))).first;
+  if (place == known.end()) place = known.emplace(key, fastest(std::move(graph))).first;
   use_ = place->second;
   return use_.plan != nullptr;
 }
 
 void EnginePass::run() {
-  if (!pack_) pack_ = plan_arguments(arguments_, tools_->workspace.data());
+  if (!pack_) pack_ = pack();
   check(use_.plan->run(tools_->cudnn.get(), *pack_), "cudnnBackendExecute");
 }
 
-EngineUse EnginePass::fastest(BackendOperation operation) const {
+std::size_t EnginePass::scratch_bytes() const {
+  std::size_t bytes = 0;
+  for (const ScratchArgument& argument : scratch_) bytes += aligned(argument.bytes);
+  return bytes;
+}
+
+/// The scratch tensors begin the workspace; the plan has what follows.
+BackendDescriptor EnginePass::pack() const {
+  std::vector<PlanArgument> arguments = arguments_;
+  std::size_t place = 0;
+  for (const ScratchArgument& argument : scratch_) {
+    arguments.push_back({argument.id, tools_->workspace.at(static_cast<std::int64_t>(place))});
+    place += aligned(argument.bytes);
+  }
+  return plan_arguments(arguments, tools_->workspace.at(static_cast<std::int64_t>(place)));
+}
+
+EngineUse EnginePass::fastest(BackendGraph graph) const {
+  if (scratch_bytes() > tools_->workspace.bytes()) return {};
   auto* cudnn = tools_->cudnn.get();
-  const auto engines = std::make_shared<const Engines>(cudnn, std::move(operation));
-  const EngineRules rules = {tools_->number != Number::fp32 || tools_->tf32, tools_->workspace.bytes()};
-  const BackendDescriptor pack = plan_arguments(arguments_, tools_->workspace.data());
+  const auto engines = std::make_shared<const Engines>(cudnn, std::move(graph));
+  const EngineRules rules = {tools_->number != Number::fp32 || tools_->tf32, tools_->workspace.bytes() - scratch_bytes()};
+  const BackendDescriptor arguments = pack();
   std::vector<std::shared_ptr<const EnginePlan>> plans(engines->offers().size());
   std::string problem;  // the first error that does not say that cuDNN lacks something
   const auto succeeds = [&problem](cudnnStatus_t status) {
@@ -76,16 +99,15 @@ EngineUse EnginePass::fastest(BackendOperation operation) const {
   };
   const auto time = [&](std::size_t offer, Seconds limit) {
     return time_of(
-        tools_->stream, [&] { return succeeds(plans[offer]->run(cudnn, pack)); }, limit);
+        tools_->stream, [&] { return succeeds(plans[offer]->run(cudnn, arguments)); }, limit);
   };
   const std::optional<ChosenEngine> best = fastest_engine(engines->offers(), rules, build, time);
   if (!best) {
     check(cudaStreamSynchronize(tools_->stream), "cudaStreamSynchronize");
-    if (!problem.empty()) throw std::runtime_error(fmt::format("no engine of cuDNN runs: {}", problem));
-    return {};
+    return {nullptr, nullptr, 0, "", problem};
   }
   return {engines, plans[best->offer], best->workspace,
-          fmt::format("{}, workspace {} bytes", engines->offers()[best->offer].name, best->workspace)};
+          fmt::format("{}, workspace {} bytes", engines->offers()[best->offer].name, best->workspace), ""};
 }
 
 }  // namespace syncopate::capture

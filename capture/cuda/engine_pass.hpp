@@ -12,34 +12,47 @@ namespace syncopate::capture {
 
 struct CudaTools;
 
-/// How an operation runs.
+/// How a graph runs.
 struct EngineUse {
   std::shared_ptr<const Engines> engines;  ///< of which the plan is one
   std::shared_ptr<const EnginePlan> plan;
   std::size_t workspace = 0;  ///< bytes
   std::string name;           ///< empty: it never runs
+  std::string problem;        ///< why no engine runs, where cuDNN does not just lack one
 };
 
-/// What was chosen for a network's operations, by what they do: equal ones are tried once and run alike, as in frameworks.
+/// What was chosen for a network's graphs, by what they do: equal ones are tried once and run alike, as in frameworks.
 using EngineUses = std::map<std::string, EngineUse>;
+
+/// A tensor of a plan that nobody needs after the run. It lies in the workspace.
+struct ScratchArgument {
+  std::int64_t id;
+  std::size_t bytes;
+};
 
 /// One pass of a layer by one of cuDNN's engines.
 class EnginePass {
  public:
-  EnginePass(const CudaTools& tools, std::vector<PlanArgument> arguments) : tools_(&tools), arguments_(std::move(arguments)) {}
+  EnginePass(const CudaTools& tools, std::vector<PlanArgument> arguments, std::vector<ScratchArgument> scratch = {})
+      : tools_(&tools), arguments_(std::move(arguments)), scratch_(std::move(scratch)) {}
 
-  /// Chooses the fastest engine for `operation` by trials in the tools' workspace, or takes the choice of an equal one, which has the same
+  /// Chooses the fastest engine for `graph` by trials in the tools' workspace, or takes the choice of an equal one, which has the same
   /// `key`. Returns false if there is no engine.
-  bool choose(const std::string& key, BackendOperation operation);
+  bool choose(const std::string& key, BackendGraph graph);
   void run();
-  std::size_t workspace() const { return use_.workspace; }
+  /// Bytes that a run needs.
+  std::size_t workspace() const { return use_.plan ? scratch_bytes() + use_.workspace : 0; }
   const std::string& name() const { return use_.name; }
+  const std::string& problem() const { return use_.problem; }
 
  private:
-  EngineUse fastest(BackendOperation operation) const;
+  EngineUse fastest(BackendGraph graph) const;
+  BackendDescriptor pack() const;
+  std::size_t scratch_bytes() const;
 
   const CudaTools* tools_;
   std::vector<PlanArgument> arguments_;
+  std::vector<ScratchArgument> scratch_;
   EngineUse use_;
   std::optional<BackendDescriptor> pack_;  // the arguments, with the workspace that the pass runs with
 };

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <fmt/format.h>
+
 #include <string>
 #include <vector>
 
@@ -84,5 +86,22 @@ inline std::vector<OpCase> op_cases() {
       {"multiply", "[2, 3, 3]", odd + odd_factor + last(R"("multiply", "inputs": ["a", "f", "a"])")},
       {"multiply", "[2, 3, 3]", odd + odd_factor + last(R"("multiply", "inputs": ["a", "f", "f", "a", "f", "a", "f", "f", "a", "f"])")},
       {"tied_linear", "[4]", table + last(R"("tied_linear", "out_features": 16)")},
+  };
+}
+
+/// Attention in the shapes of real networks: ViT's tokens, with and without its class, heads of 64 and 128 numbers.
+inline std::vector<OpCase> wide_attention() {
+  const auto linear = [](const std::string& name, int width) {
+    return fmt::format(R"({{"name": "{}", "op": "linear", "out_features": {}, "inputs": ["$input"]}},)", name, width);
+  };
+  const auto apart = [&](int width) { return linear("a", width) + linear("b", width) + linear("c", width); };
+  const std::string of_three = R"({"name": "under test", "op": "attention", "heads": 2, "inputs": ["a", "b", "c"]})";
+  const std::string causal_of_three = R"({"name": "under test", "op": "attention", "heads": 2, "causal": true, "inputs": ["a", "b", "c"]})";
+  const std::string of_one = R"({"name": "under test", "op": "attention", "heads": 2})";
+  const std::string causal_of_one = R"({"name": "under test", "op": "attention", "heads": 2, "causal": true})";
+  return {
+      {"attention", "[128, 5]", apart(128) + of_three},     {"attention", "[196, 5]", apart(256) + causal_of_three},
+      {"attention", "[197, 5]", apart(128) + of_three},     {"attention", "[196, 5]", linear("a", 384) + of_one},
+      {"attention", "[197, 5]", linear("a", 768) + of_one}, {"attention", "[197, 5]", linear("a", 384) + causal_of_one},
   };
 }

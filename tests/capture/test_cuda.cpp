@@ -7,6 +7,7 @@
 #include <set>
 
 #include "capture/cpu/device.hpp"
+#include "capture/cuda/attention_operation.hpp"
 #include "capture/cuda/device.hpp"
 #include "capture/devices.hpp"
 #include "capture/recording.hpp"
@@ -195,6 +196,27 @@ TEST_SUITE("Does the GPU compute what the CPU does?") {
         CAPTURE(tested.op);
         CAPTURE(tested.layers);
         compare_op(tested, format);
+      }
+    }
+  }
+
+  TEST_CASE("attention in the shapes of networks, in 16 bits as one fused operation where cuDNN has it") {
+    int capability = 0;
+    REQUIRE(cudaDeviceGetAttribute(&capability, cudaDevAttrComputeCapabilityMajor, 0) == cudaSuccess);
+    const bool has_engines = capability >= 8 && cudnnGetVersion() >= fused_attention_since;  // as capture.fused_attention finds
+    for (const Format& format : formats) {
+      for (const OpCase& tested : wide_attention()) {
+        CAPTURE(format.dtype);
+        CAPTURE(tested.input);
+        CAPTURE(tested.layers);
+        compare_op(tested, format);
+        const Network network = plan_network(model_of(tested.input, tested.layers), 2, format.dtype, gpu_layout(format.dtype));
+        CudaDevice device;
+        device.set_up(network);
+        const Json kernels = device.describe().kernels.at("under test");
+        CAPTURE(kernels.dump());
+        for (const std::size_t pass : {0U, 1U})
+          CHECK((kernels.at(pass).get<std::string>().find("engine") == 0) == (has_engines && network.element_bytes == 2));
       }
     }
   }

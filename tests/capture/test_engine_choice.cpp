@@ -46,7 +46,7 @@ constexpr EngineRules any = {true, 1000};
 
 }  // namespace
 
-TEST_SUITE("Which of cuDNN's engines runs a convolution?") {
+TEST_SUITE("Which of cuDNN's engines runs a graph?") {
   TEST_CASE("the fastest, and the first of equally fast ones") {
     Backend backend{{{{"a"}, 0, 3}, {{"b"}, 10, 2}, {{"c"}, 0, 2}}};
     const auto chosen = backend.choose(any);

@@ -136,6 +136,7 @@ class LayerOnHost {
     const std::size_t table = network.layers[layer].table;
     if (table != NetworkLayer::no_table) owner_ = own_ops.at("embedding")(context(table, nullptr));
     op_ = own_ops.at(network.model.layers[layer].op->name)(context(layer, owner_ ? owner_->parameters().data() : nullptr));
+    op_->prepare();
   }
 
   void forward() { op_->forward(); }
@@ -298,10 +299,27 @@ TEST_SUITE("Do the GPU's own kernels, run on the host, compute what the CPU does
           CAPTURE((format.layout == Layout::channels_last));
           CAPTURE(backwards);
           host_cuda::backwards = backwards;
+          host_cuda::has_engines = false;
           compare(each, 3, format);
         }
       }
     }
     CHECK(tested.size() == own_ops.size());
+  }
+
+  TEST_CASE("attention as one operation of cuDNN, as its graphs describe it") {
+    std::vector<OpCase> cases = op_cases();
+    for (const auto& more : {large_cases(), wide_attention()}) cases.insert(cases.end(), more.begin(), more.end());
+    host_cuda::has_engines = true;
+    for (const OpCase& each : cases) {
+      if (each.op != "attention") continue;
+      for (const Format& format : formats) {
+        if (format.dtype == "fp32") continue;  // products of matrices
+        CAPTURE(each.input);
+        CAPTURE(each.layers);
+        CAPTURE(format.dtype);
+        compare(each, 2, format);
+      }
+    }
   }
 }

@@ -137,11 +137,12 @@ TEST_SUITE("Is training planned right: where gradients flow, and what memory it 
     CHECK(half.memory.activations == Bytes(3 * 1792 + 256));
   }
 
-  TEST_CASE("attention keeps its weights and their gradients") {
+  TEST_CASE("attention keeps its weights and their gradients; in 16 bits a number per row of them") {
     const std::string layers =
         R"({"name": "q", "op": "linear", "out_features": 8}, {"name": "k", "op": "linear", "out_features": 8, "inputs": ["$input"]},
                                   {"name": "a", "op": "attention", "heads": 2, "inputs": ["q", "k", "k"]})";
     CHECK(plan("[10, 6]", layers, 3).memory.kept == Bytes(2 * 3 * 2 * 10 * 10 * 4));
+    CHECK(plan("[10, 6]", layers, 3, "bf16").memory.kept == Bytes(3 * 2 * 10 * 4));
   }
 
   TEST_CASE("ids go into embeddings only, and embeddings read ids only") {
