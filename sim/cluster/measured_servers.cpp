@@ -19,7 +19,8 @@ SecondsPerByte slope_of(const std::vector<MeasuredTime>& times) {
   for (std::size_t i = times.size() - 1; i-- > 0 && (slopes.empty() || times[i].time >= large * last.time);)
     slopes.push_back((last.time - times[i].time).value / (last.bytes - times[i].bytes).value);
   std::sort(slopes.begin(), slopes.end());
-  return SecondsPerByte(std::max(0.0, quantile(slopes, half)));
+  const double slope = quantile(slopes, half);
+  return slope > 0.0 ? SecondsPerByte(slope) : line_through(times).b;
 }
 
 /// Whether the last time is that of bytes, not of a latency.
@@ -53,7 +54,9 @@ ServerTimes conclude(const MeasuredServers& measured) {
   const auto [push_of_one, pull_of_one] = *measured.of_one;
   const double further = measured.clients - 1.0;
   const MeasuredTime& smallest = measured.push.front();
-  const Seconds of_bytes = further / measured.clients * ((push + pull) * smallest.bytes);
+  const SecondsPerByte of_links = 2.0 * (1.0 - std::min(1.0, 1.0 / clients_per_server)) * pull;  // one client alone may fill its own link
+  const SecondsPerByte of_work = further / measured.clients * std::max(SecondsPerByte(0), push - pull);
+  const Seconds of_bytes = (of_links + of_work) * smallest.bytes;
   const Seconds more = smallest.time + measured.pull.front().time - push_of_one - pull_of_one - of_bytes;
   if (more > scatter * (push_of_one + pull_of_one)) times.per_message = more / (2.0 * further);
   return times;

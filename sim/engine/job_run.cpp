@@ -219,10 +219,11 @@ double JobRun::share_of_channel(int rank, Seconds now) const {
 }
 
 bool JobRun::is_channel_idle(int rank, Seconds now) const {
-  const bool may_be_asked = job_.sends_more && !server_;  // by a peer, whom its link answers
+  if (job_.asks_peers) return false;  // its link may have to answer
   const Seconds then = now * (1.0 + rounding);
   const auto is_idle = [&](const auto& stream) { return !stream->has_member(rank) || stream->is_idle(rank, then); };
-  return !may_be_asked && std::all_of(streams_.begin(), streams_.end(), is_idle) && (!server_ || server_->is_idle(rank, then));
+  return std::all_of(streams_.begin(), streams_.end(), is_idle) && !peers_.is_busy(rank, then) &&
+         (!server_ || server_->is_idle(rank, then));
 }
 
 double JobRun::share_of_bytes(const Communicator& communicator, const Post& post) const {

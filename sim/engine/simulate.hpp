@@ -68,6 +68,7 @@ struct Job {
   std::function<CollectiveTime(int from, int to, Bytes)> message;  ///< from rank to rank, over the sender's own link
   std::optional<ServerSetup> servers;                              ///< parameter servers, if there are any
   bool sends_more = false;                                         ///< its workers send also to peers or servers
+  bool asks_peers = false;                                         ///< ... and may ask peers, whose links answer (Peers::exchange)
 
   int warmup = 0;                                               ///< iterations before a worker has left its warm-up
   int measured = 1;                                             ///< >= 1, iterations that the first worker has to do in the measured window

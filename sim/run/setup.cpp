@@ -284,6 +284,7 @@ Job Setup::job(Fidelity fidelity) {
   job.message = [this, fidelity](int from, int to, Bytes bytes) { return message_time(fidelity, from, to, bytes); };
   ScheduleInput input = schedule_input(fidelity);
   job.sends_more = schedule.traffic.servers || schedule.traffic.peers;
+  job.asks_peers = schedule.traffic.peers && schedule.traffic.peers->drawn;
   if (schedule.traffic.servers) {
     job.servers = place_servers(*schedule.traffic.servers, scenario_.cluster);
     job.servers->may_join = options_.shortcuts && fidelity != Fidelity::simgrid;

@@ -222,7 +222,9 @@ void print_servers(const Benchmark& benchmark, std::FILE* stream) {
   if (times.per_message > Seconds(0)) {
     display(stream, "a message takes a server {}: the file's \"per_message_s\"\n", format_seconds(times.per_message));
   } else {
-    display(stream, "a server's time for a message cannot be told from the latency{}\n",
+    display(stream, "{}{}\n",
+            measured.of_one ? "a server's time for a message cannot be told from the latency"
+                            : "a server's time for a message is not known, as no single client was measured among several",
             benchmark.per_message ? "; the file's \"per_message_s\" is that of a processor alone" : "");
   }
   display(stream,

@@ -108,7 +108,7 @@ class Rank:
         if work == 0:
             return now
         for begin, end in self.pauses:
-            if end > now and now + work > begin:
+            if end > now * (1 + TIE) and now + work > begin * (1 + TIE):
                 work -= max(0.0, begin - now)
                 now = end
         return now + work
@@ -119,7 +119,7 @@ class Rank:
 
     def resume(self, now):
         """When compute that could begin now does begin."""
-        return next((end for begin, end in self.pauses if begin <= now < end), now)
+        return next((end for begin, end in self.pauses if begin <= now * (1 + TIE) < end), now)
 
     def chunks(self, step, start, chunks, loads, slowdown, encoding=()):
         """When each chunk starts, when each mark is reached, and the end. `loads`: of the channel when it starts. `encoding`: for how

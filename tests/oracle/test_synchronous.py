@@ -1,5 +1,6 @@
 """Synchronous schedules of unequal workers, of nodes with several GPUs, and over regions: what do recurrences say?"""
 
+import itertools
 import random
 import unittest
 
@@ -32,6 +33,18 @@ class Synchronous(Comparison):
         self.compare({"format": "scenario/1", "name": "late", "fidelity": "per-message", "granularity": "tensor", "iterations": {"warmup": 0, "measured": 1},
                       "cluster": {"format": "cluster/1", "name": "two", "nodes": 2, "link": {"bandwidth": 1e9, "latency": 1e-6}},
                       "schedule": {"name": "wfbp"}, "sweep": {"/workers": [{"overlap_slowdown": x, "events": pauses} for x in (0.3, 0.5, 0.7)]}}, [late])
+
+    def test_pauses_that_begin_as_compute_ends(self):
+        """Sums of tenths are not exact: that instants within 1e-12 are one decides whether the pause holds the update up."""
+        layers = [{"name": name, "type": "x", "forward_s": 1e-4, "backward_s": 1e-4} for name in "abcdefg"]
+        tenths = {"format": "trace/1", "provenance": {"kind": "synthetic", "source": "by hand"}, "model": {"name": "tenths", "batch": 1, "dtype": "fp32"},
+                  "layers": layers, "gradients": [{"name": "g", "layer": "a", "bytes": 1000000}]}
+        for slowdown, fidelity in itertools.product((0, 0.5), ("alpha-beta", "per-message")):
+            pauses = [{"events": [{"kind": "pause", "rank": 1, "at_s": round(at * 1e-4, 4), "for_s": 0.01}], "overlap_slowdown": slowdown} for at in range(1, 15)]
+            for options in ((), ("--no-symmetry",)):
+                self.compare({"format": "scenario/1", "name": "tenths", "fidelity": fidelity, "granularity": "tensor", "iterations": {"warmup": 0, "measured": 1},
+                              "cluster": {"format": "cluster/1", "name": "two", "nodes": 2, "link": {"bandwidth": 1e9, "latency": 1e-6}},
+                              "schedule": {"name": "wfbp"}, "sweep": {"/workers": pauses}}, [tenths], *options)
 
     def test_sixteen_workers(self):
         self.draw(9, lambda rng: [cluster(rng, 16)], 16, schedules=SCHEDULES[1:4])

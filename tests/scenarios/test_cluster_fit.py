@@ -68,14 +68,14 @@ def probe(ranks=4, nodes=None, time=ring, sizes=SIZES[3:], **changes):
             "all_gather": timed, "pairs": pairs, **changes}
 
 
-def served(servers, clients, share=1.0, work=2e-10, message=1e-5, sizes=SIZES[3:10], rounds=1, **changes):
+def served(servers, clients, share=1.0, work=2e-10, message=1e-5, sizes=SIZES[3:10], rounds=1, rate=10e9, **changes):
     """What netprobe --servers writes where ranks are as far from each other as in probe(): latencies, so many messages and bytes for each server.
     `share`: of the shorter one of push and pull, what passes beside the other one. `rounds`: latencies until a message is in."""
     ranks = servers + clients
     latency = 2e-5 + 1e-6 * (ranks - 1)  # the median of the pairs
 
     def push_and_pull(some, size):
-        pull = rounds * latency + some * message + max(1, some / servers) * size / 10e9
+        pull = rounds * latency + some * message + max(1, some / servers) * size / rate
         return pull + some / servers * size * work, pull
     both = [sum(push_and_pull(clients, size)) - share * push_and_pull(clients, size)[1] for size in sizes]
     push, pull = zip(*(push_and_pull(clients, size) for size in sizes))
@@ -209,6 +209,8 @@ class ClusterFit(Case):
             self.assertAlmostEqual(cluster["host"]["per_message_s"] / 1e-5, 1, delta=0.01)
             self.fit(json.dumps(probe(servers + clients, servers=served(servers, clients, share, rounds=3, message=2e-5))))
             self.assertAlmostEqual(self.cluster()["host"]["per_message_s"] / (2e-5 if clients > 1 else 1e-5), 1, delta=0.01)
+            self.fit(json.dumps(probe(servers + clients, servers=served(servers, clients, rate=1e8))))  # the smallest messages, too, take time for their bytes
+            self.assertAlmostEqual(self.cluster()["host"]["per_message_s"] / 1e-5, 1, delta=0.01)
             if clients < servers:
                 continue
             cluster |= {"nodes": clients, "link": {"bandwidth": 10e9, "latency": 2e-5 + 1e-6 * (servers + clients - 1)}}
@@ -220,8 +222,15 @@ class ClusterFit(Case):
 
     def test_servers_that_tell_little(self):
         """No time for a message beside the latency; no bytes that take time; pushes that are faster than pulls."""
+        flat = served(1, 3)
+        for size, seconds in zip(flat["pull"], (1e-5, 1e-5, 1e-4, 4e-3, 4e-3, 4e-3, 4e-3)):
+            size["quartiles_s"] = [seconds] * 3
+        done = self.fit(json.dumps(probe(servers=flat)))
+        self.assertEqual((done.returncode, "inf Gb/s" in done.stdout), (0, False))
         earlier = {key: times for key, times in served(1, 3).items() if not key.endswith("_of_one")}
-        self.assertEqual((self.fit(json.dumps(probe(servers=earlier))).returncode, self.cluster()["host"]), (0, {"per_message_s": 1e-5}))
+        done = self.fit(json.dumps(probe(servers=earlier)))
+        self.assertEqual((done.returncode, self.cluster()["host"]), (0, {"per_message_s": 1e-5}))
+        self.assertIn("a server's time for a message is not known, as no single client was measured among several; the file's", done.stdout)
         done = self.fit(json.dumps(probe(servers=served(1, 3, message=0.0, rounds=3))))
         self.assertEqual((done.returncode, self.cluster()["host"]), (0, {"per_message_s": 1e-5}))
         self.assertIn("a server's time for a message cannot be told from the latency; the file's \"per_message_s\" is that of a processor alone", done.stdout)
@@ -490,7 +499,7 @@ class ClusterFit(Case):
                 ({"push": [{**served(1, 3)["push"][0], "quartiles_s": [1, None, 1]}]}, "/servers/push/0/quartiles_s/1"))),
             ({**net, "servers": served(1, 3, sizes=[1024])}, (), "/servers/push: 1 size was measured; measure at least two"),
             ({**net, "servers": without(served(1, 3), "both")}, (), '/servers: the required key "both" is missing'),
-            ({**net, "servers": without(served(1, 3), "pull_of_one")}, (), '/servers: the required key "pull_of_one" is missing'),
+            *(({**net, "servers": without(served(1, 3), key)}, (), f'/servers: the required key "{key}" is missing') for key in ("push_of_one", "pull_of_one")),
             ({**net, "servers": 2}, (), "/servers"),
             ({**net, "strange": 1}, (), "/strange"),
             ({**net, "nodes": 3}, (), "/hosts: 4 hosts with 4 different names, but 4 ranks on 3 nodes; expected a host per rank and a name per node"),

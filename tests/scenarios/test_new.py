@@ -29,9 +29,9 @@ class New(Case):
             for trace in ("cpu-resnet50-b8", "h100-resnet50-b32"):
                 content = json.loads(self.new("--trace", trace, "--node-file", "node.json", "--channels", str(channels)))
                 self.assertEqual(content["workers"]["overlap_slowdown"], expected, (overlap, channels))
-                self.assertIn(f"(here beside {channels} blocks of node.json;", content["x-help-workers"])
+                self.assertIn(f"(here beside {channels} blocks of node.json)", content["x-help-workers"])
         self.new("deeper/mine.json", "--node-file", "node.json", "--channels", "2")
-        self.assertIn("of ../node.json;", json.loads((self.folder / "deeper/mine.json").read_text())["x-help-workers"])
+        self.assertIn("of ../node.json)", json.loads((self.folder / "deeper/mine.json").read_text())["x-help-workers"])
         self.assertEqual(self.simctl("check", "deeper/mine.json").returncode, 0)
 
     def test_shipped_node_files_have_the_blocks_of_a_usual_collective(self):

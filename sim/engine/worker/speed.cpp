@@ -73,8 +73,8 @@ std::vector<Absence> Speed::absences_of(int first_worker, int count) const { ret
 
 Seconds end_of_compute(Seconds start, Seconds length, const std::vector<Pause>& pauses) {
   for (const Pause& pause : pauses) {
-    if (length == Seconds(0) || start + length <= pause.start) break;
-    if (pause.end <= start) continue;
+    if (length == Seconds(0) || start + length <= pause.start * (1.0 + rounding)) break;
+    if (pause.end <= start * (1.0 + rounding)) continue;
     length -= std::max(Seconds(0), pause.start - start);
     start = pause.end;
   }
@@ -83,7 +83,7 @@ Seconds end_of_compute(Seconds start, Seconds length, const std::vector<Pause>& 
 
 Seconds end_of_pause(Seconds time, const std::vector<Pause>& pauses) {
   for (const Pause& pause : pauses) {
-    if (pause.start <= time && time < pause.end) return pause.end;
+    if (pause.start <= time * (1.0 + rounding) && time * (1.0 + rounding) < pause.end) return pause.end;
   }
   return time;
 }

@@ -124,7 +124,7 @@ void Worker::begin_layers_until(Pass& pass, Seconds done) {
     learn_channel_use();
     if (servers_.has_given_up()) return;
     pass.change_pace(now(), factor_ * (1.0 + channel_use_.share * job_.job().speed.overlap_slowdown));
-    if (channel_use_.till_post) {
+    if (job_.runs_ahead() && channel_use_.till_post) {
       while (begins()) ++pass.begun;
       return;
     }
@@ -136,7 +136,7 @@ void Worker::learn_channel_use() {
   if (servers_.gives_up_before(goes_on)) return;
   state_.advance_to(std::move(goes_on));
   const bool may_have_changed = channel_use_.till_post && state_.posts() > posts_before_use_;
-  if (now() * (1.0 + rounding) < channel_use_.until && !may_have_changed) return;
+  if (job_.runs_ahead() && now() * (1.0 + rounding) < channel_use_.until && !may_have_changed) return;
   state_.meet_clock();
   state_.let_others_post();
   channel_use_ = job_.channel_use(rank(), now());
