@@ -174,7 +174,7 @@ def capture(session, job):
         if not job.attends or job.dtype not in ("bf16", "fp16"):
             raise
         session.run([*command, "--attention", "products"], 90)
-        reason = f"with --attention products, as without {failed}"
+        reason = f"with --attention products; without it {failed}"
     session.report["captures"][job.network] = results.of_trace(results.load(trace))
     session.pack("traces")
     compare(session, job)

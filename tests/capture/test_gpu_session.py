@@ -374,7 +374,7 @@ case "$*" in
 *) echo 'an illegal memory access'; exit 1;;
 esac""")
         program.chmod(0o755)
-        for model, dtype, state, reason in (("gpt2_small", "bf16", "done", "with --attention products, as without capture ended with 1: an illegal memory access"),
+        for model, dtype, state, reason in (("gpt2_small", "bf16", "done", "with --attention products; without it capture ended with 1: an illegal memory access"),
                                             ("gpt2_small", "tf32", "failed", "capture ended with 1: an illegal memory access"),
                                             ("resnet50", "bf16", "failed", "capture ended with 1: an illegal memory access")):
             job = jobs.Job("capture", model, 16, dtype)
