@@ -30,6 +30,7 @@ struct Options {
   std::string dtype = "fp32";
   std::string device;
   std::string optimizer = "sgd";
+  std::string attention = "fused";
   std::string out;
   std::optional<int> warmup;
   int iterations = 30;
@@ -58,6 +59,10 @@ void add_options(CLI::App& app, Options& options) {
   app.add_option("--optimizer", options.optimizer, "optimizer whose step ends an iteration: sgd (with momentum) or adam")
       ->capture_default_str()
       ->check(CLI::IsMember({"sgd", "adam"}));
+  app.add_option("--attention", options.attention,
+                 "attention in 16 bits on a GPU: fused, one operation of cuDNN where it has one, or products of matrices")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"fused", "products"}));
   app.add_option("-o", options.out, "trace/1 file to write");
   std::string warmups;
   for (const DeviceRow& row : devices()) warmups += fmt::format("{}{} on {}", warmups.empty() ? "" : ", ", row.warmup, row.name);
@@ -106,6 +111,7 @@ std::string command(const Options& options, int warmup) {
                                     std::to_string(options.iterations)};
   if (!options.input.empty()) words.insert(words.end(), {"--input", options.input});
   if (options.optimizer != "sgd") words.insert(words.end(), {"--optimizer", options.optimizer});
+  if (options.attention != "fused") words.insert(words.end(), {"--attention", options.attention});
   if (options.graphs) words.emplace_back("--graphs");
   if (options.threads != 1) words.insert(words.end(), {"--threads", std::to_string(options.threads)});
   return command_line(words);
@@ -138,8 +144,9 @@ void capture(const Options& options) {
   const DeviceRow& row = chosen_device(options);
   if (!options.plan) check_output(options.out, {options.model});
   const Shape input = options.input.empty() ? Shape() : parse_shape(options.input, "--input");
-  const Network network = plan_network(read_model(Document::read(options.model), input), options.batch, options.dtype,
-                                       row.layout(options.dtype), options.optimizer == "adam" ? Optimizer::adam : Optimizer::sgd);
+  const Network network =
+      plan_network(read_model(Document::read(options.model), input), options.batch, options.dtype, row.layout(options.dtype),
+                   options.optimizer == "adam" ? Optimizer::adam : Optimizer::sgd, options.attention == "fused");
   if (options.plan) {
     display("{}", format_plan(network));
     return;

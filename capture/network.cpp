@@ -134,15 +134,22 @@ void require_possible(const Network& network) {
 }
 
 /// Estimated bytes that the op keeps for backward. Libraries may keep more. Attention in 16 bits is counted as one fused operation, which
-/// keeps a number of fp32 per head and token; where cuDNN has no engine for it, attention keeps weights and their gradients, as in fp32.
-Bytes kept_bytes(const Network& network, const ModelLayer& layer) {
+/// keeps a number of fp32 per head and token, if all inputs need gradients; else, and where cuDNN has no engine for it, attention keeps
+/// weights and their gradients, as in fp32.
+Bytes kept_bytes(const Network& network, std::size_t index) {
+  const ModelLayer& layer = network.model.layers[index];
   const double outputs = static_cast<double>(network.batch) * unchecked_elements(layer.output);
   if (layer.op->name == "max_pool" || layer.op->name == "max_over_time" || layer.op->name == "lrn") return Bytes(4 * outputs);
   if (layer.op->name != "attention") return Bytes(0);
   const auto tokens = static_cast<double>(layer.output[0]);
   const auto heads = static_cast<double>(layer.attributes.heads);
   const double rows = static_cast<double>(network.batch) * heads * tokens;
-  return Bytes(network.element_bytes == 2 ? 4 * rows : 2 * static_cast<double>(network.element_bytes) * rows * tokens);
+  const std::vector<std::size_t>& gradients = network.layers[index].input_gradients;
+  const bool lacks_gradients =
+      network.layers[index].trains && std::find(gradients.begin(), gradients.end(), NetworkLayer::no_buffer) != gradients.end();
+  return Bytes(network.element_bytes == 2 && network.fused_attention && !lacks_gradients
+                   ? 4 * rows
+                   : 2 * static_cast<double>(network.element_bytes) * rows * tokens);
 }
 
 void require_capturable(const Network& network, const ModelLayer& layer) {
@@ -182,13 +189,14 @@ Attributes adaptive_window(const Shape& input, const ModelLayer& layer) {
   return window;
 }
 
-Network plan_network(Model model, std::int64_t batch, const std::string& dtype, Layout layout, Optimizer optimizer) {
+Network plan_network(Model model, std::int64_t batch, const std::string& dtype, Layout layout, Optimizer optimizer, bool fused_attention) {
   Network network;
   network.model = std::move(model);
   network.batch = batch;
   network.dtype = dtype;
   network.layout = layout;
   network.optimizer = optimizer;
+  network.fused_attention = fused_attention;
   network.element_bytes = static_cast<std::int64_t>(syncopate::element_bytes(dtype).value());
   require_possible(network);
   network.input_elements = batch * elements(network.model.input);
@@ -229,7 +237,7 @@ Network plan_network(Model model, std::int64_t batch, const std::string& dtype, 
     memory.parameters += Bytes(described.parameters() * (bytes < 4 ? bytes + 4 : bytes));
     memory.gradients += Bytes(described.parameters() * bytes);
     memory.optimizer += Bytes(described.parameters() * 4 * optimizer_states(optimizer));
-    memory.kept += kept_bytes(network, described);
+    memory.kept += kept_bytes(network, i);
   }
   memory.activations = Bytes(static_cast<double>(network.activation_bytes));
   memory.activation_gradients = Bytes(static_cast<double>(network.buffer_bytes));

@@ -62,6 +62,7 @@ struct Network {
   std::string dtype;  ///< "fp32", "tf32", "fp16" or "bf16"
   Layout layout = Layout::channels_first;
   Optimizer optimizer = Optimizer::sgd;
+  bool fused_attention = true;     ///< in 16 bits attention is one operation, where the device has it; else products of matrices
   std::int64_t element_bytes = 4;  ///< of activations, and of the weights of layers that are no normalizations
   std::int64_t input_elements = 0;
   std::vector<NetworkLayer> layers;   ///< as model.layers
@@ -86,6 +87,7 @@ Attributes adaptive_window(const Shape& input, const ModelLayer& layer);
 void require_ops(const Network& network, std::string_view device, bool (*has)(std::string_view op));
 
 /// Throws InputError for a batch that no machine could hold and for an embedding that reads no ids.
-Network plan_network(Model model, std::int64_t batch, const std::string& dtype, Layout layout, Optimizer optimizer = Optimizer::sgd);
+Network plan_network(Model model, std::int64_t batch, const std::string& dtype, Layout layout, Optimizer optimizer = Optimizer::sgd,
+                     bool fused_attention = true);
 
 }  // namespace syncopate::capture

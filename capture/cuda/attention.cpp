@@ -5,6 +5,7 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -47,45 +48,47 @@ void* part_of(const CudaLayer& layer, const std::vector<void*>& inputs, std::siz
   return static_cast<std::byte*>(inputs[0]) + layer.bytes(static_cast<std::int64_t>(part) * layer.layer.output[1]);
 }
 
-/// Attention as one operation of cuDNN in each direction, as PyTorch's scaled_dot_product_attention runs it.
+/// Attention as one operation of cuDNN in each direction. PyTorch's scaled_dot_product_attention has the same graphs, but takes the first
+/// engine of cuDNN's heuristics.
 class FusedAttention {
  public:
-  explicit FusedAttention(const CudaLayer& layer) : layer_(layer), of_(layer) {
+  explicit FusedAttention(const CudaLayer& layer) : layer_(layer), tokens_(layer) {
     using Name = AttentionTensor;
-    statistics_ = layer.tools.allocate(extents_.rows() * number_bytes(Number::fp32));
+    const std::int64_t row_bytes = extents_.rows() * number_bytes(Number::fp32);
+    statistics_ = layer.tools.allocate(row_bytes);
     std::vector<PlanArgument> arguments = {{Name::query, part_of(layer, layer.inputs, 0)}, {Name::key, part_of(layer, layer.inputs, 1)},
                                            {Name::value, part_of(layer, layer.inputs, 2)}, {Name::output, layer.output},
-                                           {Name::statistics, statistics_.data()},         {Name::scale, &of_.scale}};
+                                           {Name::statistics, statistics_.data()},         {Name::scale, &tokens_.scale}};
     if (layer.attributes().causal) arguments.push_back({Name::masked, &masked_});
     forward_.emplace(layer.tools, arguments);
-    const auto row_bytes = static_cast<std::size_t>(extents_.rows() * number_bytes(Number::fp32));
     arguments.insert(arguments.end(), {{Name::output_gradient, layer.output_gradient},
                                        {Name::query_gradient, part_of(layer, layer.input_gradients, 0)},
                                        {Name::key_gradient, part_of(layer, layer.input_gradients, 1)},
                                        {Name::value_gradient, part_of(layer, layer.input_gradients, 2)},
                                        {Name::one, &one_}});
-    backward_.emplace(
-        layer.tools, arguments,
-        std::vector<ScratchArgument>{{Name::sums, row_bytes}, {Name::query_gradient_sum, row_bytes * static_cast<std::size_t>(of_.depth)}});
+    backward_.emplace(layer.tools, arguments,
+                      std::vector<ScratchArgument>{{Name::sums, static_cast<std::size_t>(row_bytes)},
+                                                   {Name::query_gradient_sum, static_cast<std::size_t>(row_bytes * tokens_.depth)}});
   }
   FusedAttention(const FusedAttention&) = delete;  // arguments point into it
   FusedAttention& operator=(const FusedAttention&) = delete;
   ~FusedAttention() = default;
 
-  /// Whether cuDNN has engines for it, which are then chosen. Both directions need one: they share the statistics.
-  bool choose() {
-    if (cudnnGetVersion() < fused_attention_since) return false;
-    const auto is_missing = [](void* gradient) { return gradient == nullptr; };
+  /// Chooses an engine for each direction; both need one, as they share the statistics. Returns why that is impossible, else nothing.
+  std::string choose() {
+    if (const std::size_t version = cudnnGetVersion(); version < fused_attention_since)
+      return fmt::format("cuDNN {} or later is needed, found {}", cudnn_version(fused_attention_since), cudnn_version(version));
+    if (tokens_.count < 2) return "one token is too few";
     const bool trains = layer_.output_gradient != nullptr;
-    if (trains && std::any_of(layer_.input_gradients.begin(), layer_.input_gradients.end(), is_missing)) return false;
-    const std::string what = fmt::format("attention: {} tokens {} apart, {} heads of {}{}", of_.count, of_.step, of_.heads, of_.depth,
-                                         layer_.attributes().causal ? ", causal" : "");
-    return forward_->choose("forward " + what, attention_forward_graph(extents_)) &&
-           (!trains || backward_->choose("backward " + what, attention_backward_graph(extents_)));
+    const auto& gradients = layer_.input_gradients;
+    if (trains && std::find(gradients.begin(), gradients.end(), nullptr) != gradients.end()) return "an input needs no gradient";
+    const std::string what = fmt::format("attention: {} tokens {} apart, {} heads of {}{}", tokens_.count, tokens_.step, tokens_.heads,
+                                         tokens_.depth, layer_.attributes().causal ? ", causal" : "");
+    if (!forward_->choose("forward " + what, attention_forward_graph(extents_))) return "forward: " + forward_->reason();
+    if (trains && !backward_->choose("backward " + what, attention_backward_graph(extents_))) return "backward: " + backward_->reason();
+    return "";
   }
 
-  /// Why cuDNN has engines but none runs, if so.
-  const std::string& problem() const { return forward_->problem().empty() ? backward_->problem() : forward_->problem(); }
   std::size_t workspace() const { return std::max(forward_->workspace(), backward_->workspace()); }
   void forward() { forward_->run(); }
   void backward() { backward_->run(); }
@@ -93,8 +96,8 @@ class FusedAttention {
 
  private:
   const CudaLayer& layer_;
-  Tokens of_;
-  AttentionExtents extents_{cudnn_type(layer_.tools.number), layer_.batch(), of_.heads, of_.count, of_.depth, of_.step,
+  Tokens tokens_;
+  AttentionExtents extents_{cudnn_type(layer_.tools.number), layer_.batch(), tokens_.heads, tokens_.count, tokens_.depth, tokens_.step,
                             layer_.attributes().causal};
   float masked_ = -std::numeric_limits<float>::infinity();
   float one_ = 1.0F;
@@ -106,51 +109,53 @@ class FusedAttention {
 /// Attention as products of matrices with a softmax between them.
 class ProductsOfAttention {
  public:
-  /// `reason`: why it is not one operation of cuDNN, or empty.
-  explicit ProductsOfAttention(const CudaLayer& layer, std::string reason = "") : layer_(layer), of_(layer), reason_(std::move(reason)) {
-    const std::int64_t scores = layer.bytes(of_.matrices * of_.count * stride_);
+  /// `reason`: why it is not one operation of cuDNN; empty in fp32, where none is expected.
+  explicit ProductsOfAttention(const CudaLayer& layer, std::string reason = "")
+      : layer_(layer), tokens_(layer), reason_(std::move(reason)) {
+    const std::int64_t scores = layer.bytes(tokens_.matrices * tokens_.count * stride_);
     weights_ = layer.tools.allocate(scores);
     query_ = point_to_part(0, layer.inputs);
     key_ = point_to_part(1, layer.inputs);
     value_ = point_to_part(2, layer.inputs);
-    output_ = point_to_heads(layer.output, of_.width);
+    output_ = point_to_heads(layer.output, tokens_.width);
     weight_ = point_to_scores(weights_);
     if (layer.output_gradient == nullptr) return;
     weights_gradient_ = layer.tools.allocate(scores);
     weight_gradient_ = point_to_scores(weights_gradient_);
-    output_gradient_ = point_to_heads(layer.output_gradient, of_.width);
+    output_gradient_ = point_to_heads(layer.output_gradient, tokens_.width);
     query_gradient_ = point_to_part(0, layer.input_gradients);
     key_gradient_ = point_to_part(1, layer.input_gradients);
     value_gradient_ = point_to_part(2, layer.input_gradients);
   }
 
   void forward() {
-    multiply_all(layer_.tools, {of_.count, of_.count, of_.depth}, of_.scale, input_heads(query_), input_heads(key_, true), squares(weight_),
-                 of_.matrices);
+    multiply_all(layer_.tools, {tokens_.count, tokens_.count, tokens_.depth}, tokens_.scale, input_heads(query_), input_heads(key_, true),
+                 squares(weight_), tokens_.matrices);
     softmax(layer_.tools.queue(), weights_.data(), square_);
-    multiply_all(layer_.tools, {of_.count, of_.depth, of_.count}, 1.0F, scores(weight_), input_heads(value_), results(output_),
-                 of_.matrices);
+    multiply_all(layer_.tools, {tokens_.count, tokens_.depth, tokens_.count}, 1.0F, scores(weight_), input_heads(value_), results(output_),
+                 tokens_.matrices);
   }
 
   void backward() {
-    const ProductExtents back = {of_.count, of_.depth, of_.count};
+    const ProductExtents back = {tokens_.count, tokens_.depth, tokens_.count};
     if (value_gradient_.data() != nullptr)
-      multiply_all(layer_.tools, back, 1.0F, scores(weight_, true), heads(output_gradient_), input_results(value_gradient_), of_.matrices);
+      multiply_all(layer_.tools, back, 1.0F, scores(weight_, true), heads(output_gradient_), input_results(value_gradient_),
+                   tokens_.matrices);
     if (query_gradient_.data() == nullptr && key_gradient_.data() == nullptr) return;
-    multiply_all(layer_.tools, {of_.count, of_.count, of_.depth}, 1.0F, heads(output_gradient_), input_heads(value_, true),
-                 squares(weight_gradient_), of_.matrices);
+    multiply_all(layer_.tools, {tokens_.count, tokens_.count, tokens_.depth}, 1.0F, heads(output_gradient_), input_heads(value_, true),
+                 squares(weight_gradient_), tokens_.matrices);
     softmax_backward(layer_.tools.queue(), weights_.data(), weights_gradient_.data(), square_);
     if (query_gradient_.data() != nullptr)
-      multiply_all(layer_.tools, back, of_.scale, scores(weight_gradient_), input_heads(key_), input_results(query_gradient_),
-                   of_.matrices);
+      multiply_all(layer_.tools, back, tokens_.scale, scores(weight_gradient_), input_heads(key_), input_results(query_gradient_),
+                   tokens_.matrices);
     if (key_gradient_.data() != nullptr)
-      multiply_all(layer_.tools, back, of_.scale, scores(weight_gradient_, true), input_heads(query_), input_results(key_gradient_),
-                   of_.matrices);
+      multiply_all(layer_.tools, back, tokens_.scale, scores(weight_gradient_, true), input_heads(query_), input_results(key_gradient_),
+                   tokens_.matrices);
   }
 
   std::vector<std::string> kernels() const {
     std::string name(product_name(layer_.tools));
-    if (!reason_.empty()) name += ", as no engine of cuDNN runs: " + reason_;
+    if (!reason_.empty()) name += ", not one fused operation: " + reason_;
     return {name, name, ""};
   }
 
@@ -167,37 +172,39 @@ class ProductsOfAttention {
   DeviceMemory point_to_heads(void* tokens, std::int64_t step) const {
     if (tokens == nullptr) return {};
     std::vector<void*> matrices;
-    for (std::int64_t i = 0; i < of_.matrices; ++i) {
-      const std::int64_t place = i / of_.heads * of_.count * step + i % of_.heads * of_.depth;
+    for (std::int64_t i = 0; i < tokens_.matrices; ++i) {
+      const std::int64_t place = i / tokens_.heads * tokens_.count * step + i % tokens_.heads * tokens_.depth;
       matrices.push_back(static_cast<std::byte*>(tokens) + layer_.bytes(place));
     }
     return point_to(matrices);
   }
 
   DeviceMemory point_to_part(std::size_t part, const std::vector<void*>& inputs) const {
-    return point_to_heads(part_of(layer_, inputs, part), of_.step);
+    return point_to_heads(part_of(layer_, inputs, part), tokens_.step);
   }
 
   DeviceMemory point_to_scores(const DeviceMemory& scores) const {
     std::vector<void*> matrices;
-    for (std::int64_t i = 0; i < of_.matrices; ++i) matrices.push_back(scores.at(layer_.bytes(i * of_.count * stride_)));
+    for (std::int64_t i = 0; i < tokens_.matrices; ++i) matrices.push_back(scores.at(layer_.bytes(i * tokens_.count * stride_)));
     return point_to(matrices);
   }
 
-  Factors heads(const DeviceMemory& pointers, bool transposed = false) const { return {pointers.as<const void*>(), of_.width, transposed}; }
-  Factors input_heads(const DeviceMemory& pointers, bool transposed = false) const {
-    return {pointers.as<const void*>(), of_.step, transposed};
+  Factors heads(const DeviceMemory& pointers, bool transposed = false) const {
+    return {pointers.as<const void*>(), tokens_.width, transposed};
   }
-  Products input_results(const DeviceMemory& pointers) const { return {pointers.as<void*>(), of_.step}; }
+  Factors input_heads(const DeviceMemory& pointers, bool transposed = false) const {
+    return {pointers.as<const void*>(), tokens_.step, transposed};
+  }
+  Products input_results(const DeviceMemory& pointers) const { return {pointers.as<void*>(), tokens_.step}; }
   Factors scores(const DeviceMemory& pointers, bool transposed = false) const { return {pointers.as<const void*>(), stride_, transposed}; }
-  Products results(const DeviceMemory& pointers) const { return {pointers.as<void*>(), of_.width}; }
+  Products results(const DeviceMemory& pointers) const { return {pointers.as<void*>(), tokens_.width}; }
   Products squares(const DeviceMemory& pointers) const { return {pointers.as<void*>(), stride_}; }
 
   const CudaLayer& layer_;
-  Tokens of_;
+  Tokens tokens_;
   std::string reason_;
-  std::int64_t stride_ = (of_.count + side - 1) / side * side;  // of scores: rows begin where 16 bytes do
-  Scores square_{of_.matrices, of_.count, stride_, layer_.attributes().causal};
+  std::int64_t stride_ = (tokens_.count + side - 1) / side * side;  // of scores: rows begin where 16 bytes do
+  Scores square_{tokens_.matrices, tokens_.count, stride_, layer_.attributes().causal};
   DeviceMemory weights_;
   DeviceMemory weights_gradient_;
   // Pointers to matrices:
@@ -227,6 +234,8 @@ class Attention : public CudaOp {
     }
     if (layer.tools.number == Number::fp32) {
       products_.emplace(layer_);
+    } else if (!layer.network.fused_attention) {
+      products_.emplace(layer_, "--attention products");
     } else {
       fused_.emplace(layer_);
     }
@@ -234,8 +243,8 @@ class Attention : public CudaOp {
 
   std::size_t prepare() override {
     if (!fused_) return 0;
-    if (fused_->choose()) return fused_->workspace();
-    const std::string reason = fused_->problem();
+    const std::string reason = choose();
+    if (reason.empty()) return fused_->workspace();
     fused_.reset();
     products_.emplace(layer_, reason);
     return 0;
@@ -246,6 +255,17 @@ class Attention : public CudaOp {
   std::vector<std::string> kernels() const override { return fused_ ? fused_->kernels() : products_->kernels(); }
 
  private:
+  /// Errors are reasons, too: another cuDNN may refuse how the graphs are described.
+  std::string choose() {
+    try {
+      return fused_->choose();
+    } catch (const OutOfDeviceMemory&) {
+      throw;
+    } catch (const std::runtime_error& error) {
+      return error.what();
+    }
+  }
+
   std::optional<FusedAttention> fused_;
   std::optional<ProductsOfAttention> products_;
 };

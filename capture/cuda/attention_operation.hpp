@@ -38,11 +38,14 @@ struct AttentionTensor {
   static constexpr std::int64_t one = 14;                 ///< 1
 };
 
-/// The first cuDNN for which these graphs are written: earlier ones want another mask, and some the scratch memory filled with zeros.
-constexpr std::size_t fused_attention_since = 91000;
+/// The first cuDNN that runs these graphs: 9.15.1. Before, NVIDIA's cudnn-frontend refuses 9.10.0 and 9.10.1 for errors in kernels, and up
+/// to 9.15.0 it adds a mask in backward where the number of tokens is no multiple of 128. PyTorch prefers cuDNN's attention since 9.15.1,
+/// too.
+constexpr std::size_t fused_attention_since = 91501;
 
 /// softmax(scale * query key^T) value of every head, and the statistics, as a graph in the form that cuDNN has fused kernels for. It is the
-/// form of NVIDIA's cudnn-frontend, which PyTorch calls. T. Dao et al., "FlashAttention", NeurIPS'22, Algorithm 1.
+/// form of NVIDIA's cudnn-frontend, through which PyTorch runs it on compute capabilities 9.0, 10.0 and 10.3; elsewhere PyTorch prefers its
+/// own FlashAttention. T. Dao et al., "FlashAttention", NeurIPS'22, Algorithm 1.
 BackendGraph attention_forward_graph(const AttentionExtents& extents);
 
 /// The gradients of query, key and value, which the graph computes from these, the output, its gradient and the statistics. Algorithm 4.

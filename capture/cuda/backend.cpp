@@ -122,7 +122,10 @@ EngineOffer describe_engine(const BackendDescriptor& config) {
 
 Engines::Engines(cudnnHandle_t cudnn, BackendGraph graph) : cudnn_(cudnn), graph_(std::move(graph)), described_(graph_.describe(cudnn)) {
   const cudnnStatus_t status = described_.try_finalize();
-  if (CUDNN_STATUS_CATEGORY(status) == CUDNN_STATUS_NOT_SUPPORTED) return;
+  if (CUDNN_STATUS_CATEGORY(status) == CUDNN_STATUS_NOT_SUPPORTED) {
+    refuse(status);
+    return;
+  }
   check(status, "cudnnBackendFinalize");
   ask(CUDNN_HEUR_MODE_INSTANT);
   ask(CUDNN_HEUR_MODE_FALLBACK);
@@ -132,12 +135,16 @@ void Engines::ask(cudnnBackendHeurMode_t mode) {
   const BackendDescriptor heuristics(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
   heuristics.set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, described_);
   heuristics.set(CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, 1, &mode);
-  if (heuristics.try_finalize() != CUDNN_STATUS_SUCCESS) return;
+  if (const cudnnStatus_t status = heuristics.try_finalize(); status != CUDNN_STATUS_SUCCESS) return refuse(status);
   const std::int64_t count = heuristics.get(CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR, 0, nullptr);
   for (BackendDescriptor& config : heuristics.parts(CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, count)) {
     offers_.push_back(describe_engine(config));
     configs_.push_back(std::move(config));
   }
+}
+
+void Engines::refuse(cudnnStatus_t status) {
+  if (refusal_.empty()) refusal_ = describe(status);
 }
 
 cudnnStatus_t Engines::build(std::size_t offer, std::shared_ptr<const EnginePlan>& built) const {

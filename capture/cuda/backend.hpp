@@ -97,17 +97,21 @@ class Engines {
   Engines(cudnnHandle_t cudnn, BackendGraph graph);
 
   const std::vector<EngineOffer>& offers() const { return offers_; }
+  /// What cuDNN said first where it refused to offer something; empty if nothing.
+  const std::string& refusal() const { return refusal_; }
   /// Builds an offer. Returns an error if that fails, as where cuDNN does not support it on this device.
   cudnnStatus_t build(std::size_t offer, std::shared_ptr<const EnginePlan>& built) const;
 
  private:
   void ask(cudnnBackendHeurMode_t mode);
+  void refuse(cudnnStatus_t status);
 
   cudnnHandle_t cudnn_;
   BackendGraph graph_;
   BackendDescriptor described_;
   std::vector<BackendDescriptor> configs_;  // by offer
   std::vector<EngineOffer> offers_;
+  std::string refusal_;
 };
 
 }  // namespace syncopate::capture

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <stdexcept>
+#include <string>
 
 namespace syncopate::capture {
 
@@ -18,6 +19,12 @@ struct OutOfDeviceMemory : std::runtime_error {
 void check(cudaError_t status, const char* call, const char* file = __builtin_FILE(), int line = __builtin_LINE());
 void check(cudnnStatus_t status, const char* call, const char* file = __builtin_FILE(), int line = __builtin_LINE());
 void check(cublasStatus_t status, const char* call, const char* file = __builtin_FILE(), int line = __builtin_LINE());
+
+/// The status's name and, if cuDNN has one, its message on what failed last in this thread, which is then forgotten.
+std::string describe(cudnnStatus_t status);
+
+/// A number of cudnnGetVersion() as people write it, such as 9.15.1.
+std::string cudnn_version(std::size_t number);
 
 /// Whether the status says that memory does not suffice.
 bool is_out_of_memory(cudnnStatus_t status);

@@ -98,9 +98,10 @@ class Convolution : public Weighted {
         fmt::format("convolution {}: {} to {}, kernel {}, pad {}, stride {}, groups {}", static_cast<int>(kind), fmt::join(from, "x"),
                     fmt::join(to, "x"), fmt::join(a.kernel, "x"), fmt::join(a.pad, "x"), fmt::join(a.stride, "x"), a.groups);
     if (pass.choose(key, convolution_graph(kind, extents_))) return;
-    if (!pass.problem().empty()) throw std::runtime_error(fmt::format("no engine of cuDNN runs: {}", pass.problem()));
-    throw InputError(fmt::format("{}: layer {}: cuDNN has no engine for this convolution in {} and a workspace of {} bytes",
-                                 layer_.network.model.file, layer_.layer.name, layer_.network.dtype, layer_.tools.workspace.bytes()));
+    if (pass.failed()) throw std::runtime_error(pass.reason());
+    throw InputError(fmt::format("{}: layer {}: cuDNN has no engine for this convolution in {} and a workspace of {} bytes: {}",
+                                 layer_.network.model.file, layer_.layer.name, layer_.network.dtype, layer_.tools.workspace.bytes(),
+                                 pass.reason()));
   }
 
   bool transposed_;

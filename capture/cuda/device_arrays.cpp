@@ -95,8 +95,7 @@ double CudaDevice::loss() {
 
 DeviceDescription CudaDevice::describe() const {
   DeviceDescription description = gpu_.describe();
-  const std::size_t cudnn = cudnnGetVersion();
-  description.software["cudnn"] = fmt::format("{}.{}.{}", cudnn / 10000, cudnn / 100 % 100, cudnn % 100);
+  description.software["cudnn"] = cudnn_version(cudnnGetVersion());
   for (std::size_t i = 0; i < ops_.size(); ++i) {
     const std::vector<std::string> kernels = ops_[i]->kernels();
     if (!kernels.empty()) description.kernels[network_->model.layers[i].name] = kernels;

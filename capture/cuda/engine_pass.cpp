@@ -46,6 +46,9 @@ std::optional<Seconds> time_of(cudaStream_t stream, Run run, Seconds limit) {
   return others ? std::optional(std::min(*first, *others)) : std::nullopt;
 }
 
+/// No engine runs.
+EngineUse without(std::string reason, bool failed = false) { return {nullptr, nullptr, 0, "", std::move(reason), failed}; }
+
 }  // namespace
 
 bool EnginePass::choose(const std::string& key, BackendGraph graph) {
@@ -79,18 +82,22 @@ BackendDescriptor EnginePass::pack() const {
 }
 
 EngineUse EnginePass::fastest(BackendGraph graph) const {
-  if (scratch_bytes() > tools_->workspace.bytes()) return {};
+  if (scratch_bytes() > tools_->workspace.bytes())
+    return without(
+        fmt::format("it needs {} bytes of scratch memory, and the workspace has {}", scratch_bytes(), tools_->workspace.bytes()));
   auto* cudnn = tools_->cudnn.get();
   const auto engines = std::make_shared<const Engines>(cudnn, std::move(graph));
   const EngineRules rules = {tools_->number != Number::fp32 || tools_->tf32, tools_->workspace.bytes() - scratch_bytes()};
   const BackendDescriptor arguments = pack();
   std::vector<std::shared_ptr<const EnginePlan>> plans(engines->offers().size());
-  std::string problem;  // the first error that does not say that cuDNN lacks something
-  const auto succeeds = [&problem](cudnnStatus_t status) {
+  std::string lack;     // the first status that says that cuDNN lacks something
+  std::string problem;  // the first other error
+  const auto succeeds = [&](cudnnStatus_t status) {
     if (status == CUDNN_STATUS_SUCCESS) return true;
     cudaGetLastError();  // else the next launch would report it
     if (is_out_of_memory(status)) check(status, "a trial of an engine");
-    if (problem.empty() && CUDNN_STATUS_CATEGORY(status) != CUDNN_STATUS_NOT_SUPPORTED) problem = cudnnGetErrorString(status);
+    std::string& first = CUDNN_STATUS_CATEGORY(status) == CUDNN_STATUS_NOT_SUPPORTED ? lack : problem;
+    if (first.empty()) first = describe(status);
     return false;
   };
   const auto build = [&](std::size_t offer) -> std::optional<std::size_t> {
@@ -104,10 +111,14 @@ EngineUse EnginePass::fastest(BackendGraph graph) const {
   const std::optional<ChosenEngine> best = fastest_engine(engines->offers(), rules, build, time);
   if (!best) {
     check(cudaStreamSynchronize(tools_->stream), "cudaStreamSynchronize");
-    return {nullptr, nullptr, 0, "", problem};
+    if (engines->offers().empty())
+      return without(fmt::format("cuDNN offers no engine{}{}", engines->refusal().empty() ? "" : ": ", engines->refusal()));
+    if (problem.empty() && lack.empty()) lack = fmt::format("they round inputs or need more workspace than {} bytes", rules.workspace);
+    return without(fmt::format("none of cuDNN's {} offers runs: {}", engines->offers().size(), problem.empty() ? lack : problem),
+                   !problem.empty());
   }
-  return {engines, plans[best->offer], best->workspace,
-          fmt::format("{}, workspace {} bytes", engines->offers()[best->offer].name, best->workspace), ""};
+  const std::string name = fmt::format("{}, workspace {} bytes", engines->offers()[best->offer].name, scratch_bytes() + best->workspace);
+  return {engines, plans[best->offer], best->workspace, name, "", false};
 }
 
 }  // namespace syncopate::capture

@@ -18,7 +18,8 @@ struct EngineUse {
   std::shared_ptr<const EnginePlan> plan;
   std::size_t workspace = 0;  ///< bytes
   std::string name;           ///< empty: it never runs
-  std::string problem;        ///< why no engine runs, where cuDNN does not just lack one
+  std::string reason;         ///< why no engine runs, if so
+  bool failed = false;        ///< no engine runs, and cuDNN does not just lack one
 };
 
 /// What was chosen for a network's graphs, by what they do: equal ones are tried once and run alike, as in frameworks.
@@ -43,7 +44,10 @@ class EnginePass {
   /// Bytes that a run needs.
   std::size_t workspace() const { return use_.plan ? scratch_bytes() + use_.workspace : 0; }
   const std::string& name() const { return use_.name; }
-  const std::string& problem() const { return use_.problem; }
+  /// Why there is no engine, if so.
+  const std::string& reason() const { return use_.reason; }
+  /// Whether engines failed where cuDNN does not just lack them.
+  bool failed() const { return use_.failed; }
 
  private:
   EngineUse fastest(BackendGraph graph) const;

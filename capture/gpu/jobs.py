@@ -15,7 +15,7 @@ OTHERS = [("bert_base", 32), ("googlenet", 64), ("alexnet", 64)]
 SMALL = {"resnet20": 100, "alexnet_mxnet": 100, "alexnet": 100, "sasgd_cifar10": 300, "sasgd_nlcf": 1000}  # iterations to capture
 BATCHES = [1, 2, 4, 8, 16, 32, 64, 128, 256]  # of ResNet-50, to see how times grow with the batch
 REHEARSAL = [("sasgd_cifar10", 4), ("resnet20", 4)]  # small enough for a processor
-WITH_ADAM = ("bert", "gpt", "llama", "vit")
+ATTENDING = ("bert", "gpt", "llama", "vit")
 
 
 class Job(NamedTuple):
@@ -29,7 +29,12 @@ class Job(NamedTuple):
     @property
     def optimizer(self):
         """The optimizer that is common for the network."""
-        return "adam" if self.model.startswith(WITH_ADAM) else "sgd"
+        return "adam" if self.attends else "sgd"
+
+    @property
+    def attends(self):
+        """Whether the network has attention."""
+        return self.model.startswith(ATTENDING)
 
     @property
     def iterations(self):

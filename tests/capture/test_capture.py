@@ -68,6 +68,14 @@ class Plan(CaptureCase):
             self.assertAlmostEqual(total, sum(parts), delta=0.002 * total)
 
 
+    def test_fused_attention_keeps_less_than_products(self):
+        kept = {}
+        for dtype, words in (("bf16", []), ("bf16", ["--attention", "products"]), ("fp32", [])):
+            text = self.capture("--plan", "--dtype", dtype, *words, device="cuda", out=None, model=ROOT / "models" / "bert_base.json", batch=32).stdout
+            kept[dtype, *words] = next(line for line in text.splitlines() if line.startswith("memory:"))
+        self.assertEqual(len(set(kept.values())), 3)
+
+
 class Captured(CaptureCase):
     def test_the_trace_is_the_models(self):
         model = ROOT / "models" / "resnet20.json"
@@ -184,6 +192,7 @@ class Refused(CaptureCase):
             ({}, ["--input", "x"], "--input x: expected extents"),
             ({}, ["--input", "3x8x"], "--input 3x8x: expected extents"),
             ({}, ["--optimizer", "lamb"], "--optimizer: lamb not in {sgd,adam}"),
+            ({}, ["--attention", "flash"], "--attention: flash not in {fused,products}"),
             ({}, ["--iterations", 29], "--iterations: Value 29 not in range 30 to 100000"),
             ({}, ["--warmup", 0], "--warmup"),
             ({}, ["--threads", 0], "--threads"),

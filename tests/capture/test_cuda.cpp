@@ -112,7 +112,8 @@ std::vector<std::pair<std::size_t, std::size_t>> weights_of(const Network& netwo
   return found;
 }
 
-void compare_op(const OpCase& tested, const Format& format) {
+/// Returns what the GPU's libraries chose for the layer.
+Json compare_op(const OpCase& tested, const Format& format) {
   constexpr std::int64_t batch = 2;
   Both both(model_of(tested.input, tested.layers), batch, format.dtype);
   const std::size_t layer = both.layers() - 1;
@@ -145,6 +146,7 @@ void compare_op(const OpCase& tested, const Format& format) {
     INFO("gradient of ", both.network().model.layers[owner].tensors[i].name);
     compare({Array::Kind::parameter_gradient, owner, i});
   }
+  return both.gpu.describe().kernels.value(described.name, Json());
 }
 
 /// Branches, an output with several readers, one read twice, two heads, one of them an image.
@@ -189,34 +191,14 @@ void for_each_parameter(const Network& network, Compare compare) {
 }  // namespace
 
 TEST_SUITE("Does the GPU compute what the CPU does?") {
-  TEST_CASE("every op, forward and backward, in every format") {
+  TEST_CASE("every op but attention, forward and backward, in every format") {
     for (const Format& format : formats) {
       for (const OpCase& tested : op_cases()) {
+        if (tested.op == "attention") continue;
         CAPTURE(format.dtype);
         CAPTURE(tested.op);
         CAPTURE(tested.layers);
         compare_op(tested, format);
-      }
-    }
-  }
-
-  TEST_CASE("attention in the shapes of networks, in 16 bits as one fused operation where cuDNN has it") {
-    int capability = 0;
-    REQUIRE(cudaDeviceGetAttribute(&capability, cudaDevAttrComputeCapabilityMajor, 0) == cudaSuccess);
-    const bool has_engines = capability >= 8 && cudnnGetVersion() >= fused_attention_since;  // as capture.fused_attention finds
-    for (const Format& format : formats) {
-      for (const OpCase& tested : wide_attention()) {
-        CAPTURE(format.dtype);
-        CAPTURE(tested.input);
-        CAPTURE(tested.layers);
-        compare_op(tested, format);
-        const Network network = plan_network(model_of(tested.input, tested.layers), 2, format.dtype, gpu_layout(format.dtype));
-        CudaDevice device;
-        device.set_up(network);
-        const Json kernels = device.describe().kernels.at("under test");
-        CAPTURE(kernels.dump());
-        for (const std::size_t pass : {0U, 1U})
-          CHECK((kernels.at(pass).get<std::string>().find("engine") == 0) == (has_engines && network.element_bytes == 2));
       }
     }
   }
@@ -362,6 +344,29 @@ TEST_SUITE("Does the GPU measure what it should?") {
     CHECK_FALSE(description.name.empty());
     CHECK(CudaDevice().asynchronous());
     for (const char* key : {"cuda_runtime", "cuda_driver", "cudnn", "cublas"}) CHECK(description.software.contains(key));
+  }
+}
+
+// The last suite, whose tests' names begin with attention: an engine that accesses foreign memory fails all that its process does later.
+TEST_SUITE("Does attention, in 16 bits one operation of cuDNN, compute what the CPU does?") {
+  TEST_CASE("attention, forward and backward, in every format, and fused where cuDNN has it") {
+    int capability = 0;
+    REQUIRE(cudaDeviceGetAttribute(&capability, cudaDevAttrComputeCapabilityMajor, 0) == cudaSuccess);
+    const bool has_engines = capability >= 8 && cudnnGetVersion() >= fused_attention_since;  // as capture.fused_attention finds
+    for (const Format& format : formats) {
+      const bool fused = has_engines && (format.dtype == "fp16" || format.dtype == "bf16");
+      for (const auto& cases : {op_cases(), wide_attention()}) {
+        for (const OpCase& tested : cases) {
+          if (tested.op != "attention") continue;
+          CAPTURE(format.dtype);
+          CAPTURE(tested.input);
+          CAPTURE(tested.layers);
+          const Json kernels = compare_op(tested, format);
+          CAPTURE(kernels.dump());
+          for (const std::size_t pass : {0U, 1U}) CHECK((kernels.at(pass).get<std::string>().find("engine") == 0) == fused);
+        }
+      }
+    }
   }
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "capture/cuda/attention_operation.hpp"
+#include "capture/cuda/convolution_operation.hpp"
 
 // cuDNN can be asked what it would run on a GPU that is described to it. So its engines for attention's graphs are found, and their kernels
 // compiled, without a GPU. What the kernels compute is compared in test_cuda.cpp, on a GPU.
@@ -23,7 +24,7 @@ constexpr int skipped = 77;
 #if CUDNN_VERSION < 91000  // the headers lack what the test asks
 
 int main() {
-  fmt::print("SKIPPED: it needs cuDNN 9.10, built with {}.{}\n", CUDNN_MAJOR, CUDNN_MINOR);
+  fmt::print("SKIPPED: it needs the headers of cuDNN 9.10 or later, built with those of {}.{}\n", CUDNN_MAJOR, CUDNN_MINOR);
   return skipped;
 }
 
@@ -94,13 +95,19 @@ AttentionExtents extents(cudnnDataType_t type, std::int64_t tokens, std::int64_t
 
 const std::vector<AttentionExtents> cases = {
     extents(CUDNN_DATA_BFLOAT16, 512, 64, false, false), extents(CUDNN_DATA_BFLOAT16, 197, 64, true, true),
-    extents(CUDNN_DATA_BFLOAT16, 8, 8, true, true),      extents(CUDNN_DATA_HALF, 196, 128, true, false),
+    extents(CUDNN_DATA_BFLOAT16, 8, 8, true, true),      extents(CUDNN_DATA_HALF, 8, 8, false, false),
+    extents(CUDNN_DATA_HALF, 24, 16, true, true),        extents(CUDNN_DATA_HALF, 196, 128, true, false),
     extents(CUDNN_DATA_HALF, 1024, 128, false, true),
 };
 
-void check_offers(const Card& card, std::size_t most_compiled) {
+const std::vector<AttentionExtents> wide_heads = {
+    extents(CUDNN_DATA_BFLOAT16, 512, 256, false, true),
+    extents(CUDNN_DATA_HALF, 197, 256, true, false),
+};
+
+void check_offers(const Card& card, const std::vector<AttentionExtents>& attentions, std::size_t most_compiled) {
   const BackendDescriptor properties = describe(card);
-  for (const AttentionExtents& each : cases) {
+  for (const AttentionExtents& each : attentions) {
     for (const MakeGraph make : both_directions) {
       CAPTURE(card.name);
       CAPTURE(static_cast<int>(each.type));
@@ -127,25 +134,33 @@ void check_offers(const Card& card, std::size_t most_compiled) {
 }  // namespace
 
 TEST_SUITE("Does cuDNN have fused kernels for attention?") {
-  TEST_CASE("for every direction, format and mask on an H100: they compile") { check_offers(h100, 2); }
+  TEST_CASE("for every direction, format and mask on an H100: they compile") { check_offers(h100, cases, 2); }
 
-  TEST_CASE("on an A100") { check_offers(a100, 1); }
+  TEST_CASE("for heads of 256 numbers on an H100") { check_offers(h100, wide_heads, 1); }
+
+  TEST_CASE("on an A100") { check_offers(a100, cases, 1); }
 
   TEST_CASE("not on a T4, for fp32 or for wide heads, where attention is products of matrices") {
-    const auto has_offers = [](const Card& card, MakeGraph make, const AttentionExtents& each) {
-      const BackendGraph operations = make(each);
+    const auto has_offers = [](const Card& card, const BackendGraph& operations) {
       const BackendDescriptor graph = operations.describe(nullptr);
       return graph.try_finalize() == CUDNN_STATUS_SUCCESS && !offers(graph, describe(card)).empty();
     };
-    for (const MakeGraph make : both_directions) CHECK_FALSE(has_offers(t4, make, cases[3]));
-    CHECK_FALSE(has_offers(h100, attention_backward_graph, extents(CUDNN_DATA_FLOAT, 196, 64, false, false)));
-    CHECK_FALSE(has_offers(h100, attention_backward_graph, extents(CUDNN_DATA_BFLOAT16, 196, 512, false, false)));
+    const AttentionExtents common = extents(CUDNN_DATA_HALF, 196, 128, true, false);
+    for (const MakeGraph make : both_directions) {
+      CHECK(has_offers(h100, make(common)));
+      CHECK_FALSE(has_offers(t4, make(common)));
+    }
+    // For a graph that a T4 can run, its description is good enough.
+    const ConvolutionExtents convolution = {CUDNN_DATA_HALF, true, {8, 64, 14, 14}, {64, 64, 3, 3}, {8, 64, 14, 14}, {1, 1}, {1, 1}};
+    CHECK(has_offers(t4, convolution_graph(ConvolutionPass::forward, convolution)));
+    CHECK_FALSE(has_offers(h100, attention_backward_graph(extents(CUDNN_DATA_FLOAT, 196, 64, false, false))));
+    CHECK_FALSE(has_offers(h100, attention_backward_graph(extents(CUDNN_DATA_BFLOAT16, 196, 512, false, false))));
   }
 }
 
 int main(int argc, char** argv) {
   if (cudnnGetVersion() < fused_attention_since) {
-    fmt::print("SKIPPED: it needs cuDNN 9.10, found {}\n", cudnnGetVersion());
+    fmt::print("SKIPPED: it needs cuDNN {} or later, found {}\n", cudnn_version(fused_attention_since), cudnn_version(cudnnGetVersion()));
     return skipped;
   }
   if (dlopen("libcuda.so.1", RTLD_NOW) == nullptr) {

@@ -279,10 +279,10 @@ class Steps(GpuCase):
         names = [name for name, _ in main + closing]
         self.assertEqual(len(names), len(set(names)))
         proof = [f"{kind}:{model}-b32-{dtype}" for dtype in ("bf16", "tf32") for model in ("resnet50", "bert_base") for kind in ("capture", "profile")]
-        self.assertEqual(names[:12], ["machine", "build", "gpu-tests", *proof, "node"])
+        self.assertEqual(names[:13], ["machine", "build", "gpu-tests", "attention-tests", *proof, "node"])
         tests = names.index("node-tests")
         self.assertEqual(names[tests:tests + 3], ["node-tests", "torch-tests:fp32", "sanitizer"])
-        common = names[12:tests]
+        common = names[13:tests]
         for dtype in ("bf16", "tf32", "fp16"):
             self.assertTrue({f"capture:resnet50-b256-{dtype}", f"capture:bert_large-b32-{dtype}", f"profile:resnet50-b256-{dtype}"} <= set(common), dtype)
         for network in ("gpt2_small-b16", "vit_b16-b128", *(f"llama_7b_block-b{batch}" for batch in (1, 2, 4, 8)), "resnet50-b128"):
@@ -346,6 +346,42 @@ class Steps(GpuCase):
         self.assertEqual((bad["state"], good["state"]), ("failed", "done"), bad)
         self.assertIn("capture ended with 3: capture: models/gone.json: no such file", bad["reason"])
         self.assertEqual(list(made.report["captures"]), ["sasgd_cifar10-b4-fp32"])
+
+    def test_attention_is_tested_in_a_process_of_its_own(self):
+        made = self.session("cuda")
+        made.report["machine"]["gpus"] = [{"name": "a"}]
+        made.programs = self.folder
+        program = self.folder / "capture_gpu_tests"
+        with self.assertRaisesRegex(Skipped, "capture_gpu_tests was not built"):
+            steps.attention_tests(made)
+        program.write_text("""#!/bin/sh
+case "$*" in --test-case=attention*) echo 'TEST CASE:  attention'; echo '[doctest] Status: FAILURE!'; exit 1;; esac
+[ "$*" = '--test-case-exclude=attention*' ] && echo '[doctest] Status: SUCCESS!'""")
+        program.chmod(0o755)
+        steps.gpu_tests(made, "capture_gpu_tests")
+        with self.assertRaisesRegex(Failed, "1 tests failed, the first: attention"):
+            steps.attention_tests(made)
+        self.assertEqual(made.report["tests"], {"capture_gpu_tests": ["[doctest] Status: SUCCESS!"],
+                                                "capture_gpu_tests attention": ["[doctest] Status: FAILURE!", "failed: attention"]})
+
+    def test_a_capture_that_fails_in_16_bits_is_tried_once_more_without_fused_attention(self):
+        made = self.session()
+        made.programs = self.folder
+        program = self.folder / "capture"
+        program.write_text(f"""#!/bin/sh
+case "$*" in
+*' --attention products') while [ "$1" != -o ]; do shift; done; cp {ROOT}/traces/h200-resnet50-b256-bf16.json "$2";;
+*) echo 'an illegal memory access'; exit 1;;
+esac""")
+        program.chmod(0o755)
+        for model, dtype, state, reason in (("gpt2_small", "bf16", "done", "with --attention products; without it capture ended with 1: an illegal memory access"),
+                                            ("gpt2_small", "tf32", "failed", "capture ended with 1: an illegal memory access"),
+                                            ("resnet50", "bf16", "failed", "capture ended with 1: an illegal memory access")):
+            job = jobs.Job("capture", model, 16, dtype)
+            made.do(job.name, lambda session, job=job: steps.capture(session, job))
+            step = made.report["steps"][-1]
+            self.assertEqual((step["state"], step["reason"]), (state, reason), job.name)
+        self.assertEqual(list(made.report["captures"]), ["gpt2_small-b16-bf16"])
 
     def test_a_goal_that_is_reached_needs_no_explanation(self):
         comparison = {key: [1, 1.04] for key in results.TOTALS} | {"types": [1], "layers": [1], "first": {"layers": 1}}
@@ -432,7 +468,7 @@ END
 exit 1""")
         program.chmod(0o755)
         with self.assertRaisesRegex(Failed, "1 tests failed, the first: every op"):
-            steps.doctest(made, program)
+            steps.doctest(made, program, "--test-case=every*")
         found = made.report["tests"]["some_tests"]
         self.assertIn("failed: every op", found)
         self.assertTrue(any("CHECK( 1 == 2 ) is NOT correct!" in line for line in found))

@@ -7,8 +7,10 @@
 #include <set>
 
 #include "capture/cpu/device.hpp"
+#include "capture/cuda/attention_operation.hpp"
 #include "capture/cuda/makers.hpp"
 #include "cuda_on_host.hpp"
+#include "host_engines.hpp"
 #include "host_memory.hpp"
 #include "op_cases.hpp"
 
@@ -139,6 +141,7 @@ class LayerOnHost {
     op_->prepare();
   }
 
+  std::vector<std::string> kernels() const { return op_->kernels(); }
   void forward() { op_->forward(); }
   void backward() { op_->backward(); }
 
@@ -318,8 +321,41 @@ TEST_SUITE("Do the GPU's own kernels, run on the host, compute what the CPU does
         CAPTURE(each.input);
         CAPTURE(each.layers);
         CAPTURE(format.dtype);
+        host_cuda::graphs_run = 0;
         compare(each, 2, format);
+        CHECK(host_cuda::graphs_run == 2);  // forward and backward
       }
     }
+  }
+
+  TEST_CASE("attention in 16 bits that is no operation of cuDNN says why") {
+    const auto linear = [](const std::string& name) {
+      return fmt::format(R"({{"name": "{}", "op": "linear", "out_features": 16, "inputs": ["$input"]}},)", name);
+    };
+    const auto kernels = [](const std::string& input, const std::string& layers, bool fused = true) {
+      Network network = plan({"attention", input, layers}, 2, "bf16", Layout::channels_last);
+      network.fused_attention = fused;
+      const std::vector<std::string> found = LayerOnHost(network, network.layers.size() - 1).kernels();
+      CHECK(found.at(0) == found.at(1));
+      return found.at(0);
+    };
+    const std::string attention = linear("a") + R"({"name": "b", "op": "attention", "heads": 2, "inputs": ["a", "a", "a"]})";
+    const std::string of_input = linear("a") + R"({"name": "b", "op": "attention", "heads": 2, "inputs": ["a", "a", "$input"]})";
+    const std::string prefix = "host, not one fused operation: ";
+    host_cuda::has_engines = true;
+    CHECK(kernels("[4, 16]", attention) == "");
+    CHECK(kernels("[4, 16]", attention, false) == prefix + "--attention products");
+    CHECK(kernels("[1, 16]", attention) == prefix + "one token is too few");
+    CHECK(kernels("[4, 16]", of_input) == prefix + "an input needs no gradient");
+    host_cuda::version = 91500;
+    CHECK(kernels("[4, 16]", attention) == prefix + "cuDNN 9.15.1 or later is needed, found 9.15.0");
+    host_cuda::version = fused_attention_since;
+    host_cuda::finalized = CUDNN_STATUS_BAD_PARAM;
+    CHECK(kernels("[4, 16]", attention).find(prefix + "cudnnBackendFinalize at backend.cpp:") == 0);
+    host_cuda::finalized = CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED;
+    CHECK_THROWS_AS(kernels("[4, 16]", attention), OutOfDeviceMemory);
+    host_cuda::finalized = CUDNN_STATUS_SUCCESS;
+    host_cuda::has_engines = false;
+    CHECK(kernels("[4, 16]", attention) == prefix + "forward: the host has no engines");
   }
 }

@@ -143,6 +143,12 @@ TEST_SUITE("Is training planned right: where gradients flow, and what memory it 
                                   {"name": "a", "op": "attention", "heads": 2, "inputs": ["q", "k", "k"]})";
     CHECK(plan("[10, 6]", layers, 3).memory.kept == Bytes(2 * 3 * 2 * 10 * 10 * 4));
     CHECK(plan("[10, 6]", layers, 3, "bf16").memory.kept == Bytes(3 * 2 * 10 * 4));
+    // Products of matrices in 16 bits, too, where an input needs no gradient, and on demand.
+    const std::string of_input =
+        R"({"name": "q", "op": "linear", "out_features": 8}, {"name": "a", "op": "attention", "heads": 2, "inputs": ["q", "q", "$input"]})";
+    CHECK(plan("[10, 8]", of_input, 3, "bf16").memory.kept == Bytes(2 * 3 * 2 * 10 * 10 * 2));
+    const Network products = plan_network(plan("[10, 6]", layers).model, 3, "bf16", Layout::channels_last, Optimizer::sgd, false);
+    CHECK(products.memory.kept == Bytes(2 * 3 * 2 * 10 * 10 * 2));
   }
 
   TEST_CASE("ids go into embeddings only, and embeddings read ids only") {

@@ -17,9 +17,6 @@ void run_grid(dim3 grid, dim3 block, const std::function<void()>& kernel);
 /// Whether threads take turns from the last to the first: results that depend on it are races.
 extern bool backwards;
 
-/// Whether cuDNN has an engine for every graph, which then runs on the host; else it has none.
-extern bool has_engines;
-
 void wait_for_block();
 float exchange(float value, unsigned int with_lane);
 

@@ -1,6 +1,5 @@
-// In the place of cuDNN's graph interface and of capture/cuda/engine_pass.cpp: runs graphs on the host as they are described, one operation
-// after the other, with every tensor between two operations rounded to its format. So what a graph says is tested without a GPU, not what
-// cuDNN makes of it.
+#include "host_engines.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -12,12 +11,15 @@
 #include <stdexcept>
 #include <vector>
 
+#include "capture/cuda/attention_operation.hpp"
 #include "capture/cuda/op.hpp"
-#include "cuda_on_host.hpp"
 
 namespace host_cuda {
 
 bool has_engines = false;
+std::size_t version = syncopate::capture::fused_attention_since;
+cudnnStatus_t finalized = CUDNN_STATUS_SUCCESS;
+std::size_t graphs_run = 0;
 
 }  // namespace host_cuda
 
@@ -85,9 +87,12 @@ const Described& part_of(const Described& operation, cudnnBackendAttributeName_t
 
 Tensor tensor_of(const Described& operation, cudnnBackendAttributeName_t name) {
   const Described& tensor = part_of(operation, name);
-  return {tensor.get<std::int64_t>(CUDNN_ATTR_TENSOR_UNIQUE_ID), tensor.get<cudnnDataType_t>(CUDNN_ATTR_TENSOR_DATA_TYPE),
-          tensor.get<bool>(CUDNN_ATTR_TENSOR_IS_VIRTUAL), tensor.get<Index>(CUDNN_ATTR_TENSOR_DIMENSIONS),
-          tensor.get<Index>(CUDNN_ATTR_TENSOR_STRIDES)};
+  const auto id = tensor.get<std::int64_t>(CUDNN_ATTR_TENSOR_UNIQUE_ID);
+  const bool on_host = id == AttentionTensor::scale || id == AttentionTensor::masked || id == AttentionTensor::one;
+  if (tensor.get<bool>(CUDNN_ATTR_TENSOR_IS_BY_VALUE) != on_host)
+    throw std::logic_error("a graph takes a number of the host from the device's memory, or the other way round");
+  return {id, tensor.get<cudnnDataType_t>(CUDNN_ATTR_TENSOR_DATA_TYPE), tensor.get<bool>(CUDNN_ATTR_TENSOR_IS_VIRTUAL),
+          tensor.get<Index>(CUDNN_ATTR_TENSOR_DIMENSIONS), tensor.get<Index>(CUDNN_ATTR_TENSOR_STRIDES)};
 }
 
 std::size_t bytes_of(cudnnBackendAttributeType_t type) {
@@ -224,6 +229,7 @@ std::map<const EnginePass*, BackendGraph>& chosen_graphs() {
 // NOLINTBEGIN(readability-convert-member-functions-to-static): as they are declared
 bool EnginePass::choose(const std::string& /*key*/, BackendGraph graph) {
   if (host_cuda::has_engines) chosen_graphs().insert_or_assign(this, std::move(graph));
+  use_.reason = host_cuda::has_engines ? "" : "the host has no engines";
   return host_cuda::has_engines;
 }
 
@@ -235,6 +241,7 @@ void EnginePass::run() {
     arguments[argument.id] = scratch.emplace_back(argument.bytes, std::byte{0xFF}).data();  // no numbers
   GraphRun graph(std::move(arguments));
   for (const BackendDescriptor& operation : chosen_graphs().at(this).operations()) graph.run(described(operation));
+  ++host_cuda::graphs_run;
 }
 
 std::size_t EnginePass::scratch_bytes() const { return 0; }
@@ -260,4 +267,6 @@ cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t descriptor, cudn
   return CUDNN_STATUS_SUCCESS;
 }
 
-cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t /*descriptor*/) { return CUDNN_STATUS_SUCCESS; }
+cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t /*descriptor*/) { return host_cuda::finalized; }
+
+std::size_t cudnnGetVersion() { return host_cuda::version; }
