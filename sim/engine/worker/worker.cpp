@@ -124,7 +124,7 @@ void Worker::begin_layers_until(Pass& pass, Seconds done) {
     learn_channel_use();
     if (servers_.has_given_up()) return;
     pass.change_pace(now(), factor_ * (1.0 + channel_use_.share * job_.job().speed.overlap_slowdown));
-    if (job_.runs_ahead() && channel_use_.till_post) {
+    if (channel_use_.till_post) {
       while (begins()) ++pass.begun;
       return;
     }
