@@ -7,15 +7,12 @@
 #include <numeric>
 
 #include "base/errors.hpp"
+#include "capture/alignment.hpp"
 #include "model/dtype.hpp"
 
 namespace syncopate::capture {
 
 namespace {
-
-constexpr std::int64_t alignment = 256;
-
-std::int64_t aligned(std::int64_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
 
 /// Whether the output has the numbers of the input in the same order. Tokens lie as the pixels of NHWC.
 bool is_view(const ModelLayer& layer, const Shape& input, Layout layout) {

@@ -5,17 +5,13 @@
 #include <algorithm>
 #include <limits>
 
+#include "capture/alignment.hpp"
 #include "capture/cuda/gpu.hpp"
 #include "capture/cuda/op.hpp"
 
 namespace syncopate::capture {
 
 namespace {
-
-std::size_t aligned(std::size_t bytes) {
-  constexpr std::size_t alignment = 256;
-  return (bytes + alignment - 1) / alignment * alignment;
-}
 
 /// Nothing if a run fails.
 template <class Run>

@@ -85,8 +85,7 @@ MeasuredServers servers_of(const Field& field, int ranks) {
       list.fail_because("has other sizes than the smallest one of \"push\"; measure that one");
     return times.front().time;
   };
-  const auto pull = servers.find("pull_of_one");
-  if (const auto push = servers.find("push_of_one"); push || pull)
+  if (servers.find("push_of_one") || servers.find("pull_of_one"))
     measured.of_one = {of_one(servers.at("push_of_one")), of_one(servers.at("pull_of_one"))};
   servers.finish();
   return measured;

@@ -79,9 +79,7 @@ std::string compile(const BackendDescriptor& config, const BackendDescriptor& ca
   plan.set(CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, card);
   const cudnnStatus_t status = plan.try_finalize();
   if (status == CUDNN_STATUS_SUCCESS) return "";
-  std::array<char, 1024> message{};
-  cudnnGetLastErrorString(message.data(), message.size());
-  const std::string text = message.data();
+  const std::string text = syncopate::capture::describe(status);
   return status == CUDNN_STATUS_EXECUTION_FAILED_CUDA_DRIVER && text.find("cuLibraryLoadData") != std::string::npos ? "" : text;
 }
 

@@ -372,6 +372,19 @@ TEST_SUITE("Do collectives go over any communicator, in every fidelity?") {
           "error: rank 0 is not a member of the communicator of stream 0");
   }
 
+  TEST_CASE("a program that asks a peer needs a job that says so") {
+    Trial trial(two_nodes());
+    trial.job.sends_more = true;
+    trial.job.program = [](Worker& worker) {
+      while (worker.next_step()) {
+        worker.forward();
+        worker.peers().exchange(payload("a question", 4), 1 - worker.rank(), worker.step());
+      }
+    };
+    CHECK(trial.run(Fidelity::alpha_beta, [](const JobTimeline&) { return std::string("a number"); }) ==
+          "error: a program asked a peer, but its job does not say so; set asks_peers");
+  }
+
   TEST_CASE("two streams share their links as flows, and beside messages to peers nothing is taken for known") {
     Trial trial(two_nodes());
     trial.job.streams = {{.groups = {Communicator(2)}}, {.groups = {Communicator(2)}}};

@@ -4,7 +4,7 @@ import functools
 import itertools
 import math
 
-from compute import TIE, latency_factor
+from compute import is_one, latency_factor
 from oracle import TERMS, quantity, rounds
 
 
@@ -482,15 +482,11 @@ class Channels:
         ends, spans = list(self.ends), []
         for date, *alone, queued in posted:
             begin = max(date, ends[-self.count] if self.count <= len(ends) else 0.0)
-            latency, transfer = queued if self.ends_at(begin, ends) else alone
+            latency, transfer = queued if ends and is_one(begin, ends[-1]) else alone
             ends.append(max([begin + latency, *ends[-1:]]) + transfer)
             spans.append((begin, ends[-1]))
         self.carried = ends
         return spans
-
-    @staticmethod
-    def ends_at(begin, ends):
-        return bool(ends) and abs(begin - ends[-1]) <= TIE * begin
 
     def keep(self):
         self.ends = self.carried

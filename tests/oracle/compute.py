@@ -10,6 +10,10 @@ WORD = 0xFFFFFFFF
 TIE = 1e-12  # two dates nearer than this, relative to them, are one
 
 
+def is_one(date, other):
+    return abs(date - other) <= TIE * date
+
+
 def philox(counter, key):
     """Philox4x32-10 (Salmon, Moraes, Dror and Shaw, SC 2011)."""
     c, k = counter, key

@@ -5,7 +5,7 @@ import math
 
 import collectives
 from compression import Compression
-from compute import TIE, Slowdown, chunks, load, ranks
+from compute import TIE, Slowdown, chunks, is_one, load, ranks
 from oracle import profile
 from synchronous import groups
 from window import Run, Step, covered_by, iterations, staying
@@ -121,7 +121,7 @@ class Lasgd:
         if self.next_start() > now * (1 + TIE):
             return
         *alone, queued = collectives.parts(self.point, self.cost, self.way.sent(self.size), len(self.moving), self.host)
-        follows = self.moving and abs(now - self.free) <= TIE * now
+        follows = self.moving and is_one(now, self.free)
         self.gathering.end = self.free = now + sum(queued if follows else alone)
         self.moving.append((now, self.free))
         self.gathering = Collective()

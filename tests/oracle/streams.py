@@ -4,7 +4,7 @@ import collections
 import functools
 import math
 
-from compute import TIE
+from compute import is_one
 
 
 class Stream:
@@ -141,7 +141,7 @@ class OnLine:
         self.left -= 1
         if not self.left:
             latency, transfer, *queued = self.line.parts(self.what, self.age)
-            if queued and self.line.free is not None and abs(self.engine.now - self.line.free) <= TIE * self.engine.now:
+            if queued and self.line.free is not None and is_one(self.engine.now, self.line.free):
                 latency, transfer = queued[0]
             self.line.free = max(self.engine.now + latency, self.line.free or 0.0) + transfer
             self.engine.at(self.line.free, self.end)

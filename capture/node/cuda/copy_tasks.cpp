@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "capture/alignment.hpp"
+
 namespace syncopate::capture {
 
 namespace {
@@ -50,13 +52,12 @@ std::vector<float> HostCopy::result() {
 
 Pack::Pack(const CudaGradients& gradients, bool each)
     : gpu_(gradients.gpu), number_(gradients.number), each_(each), merged_(gpu_.allocate(gradients.bytes())) {
-  constexpr std::int64_t alignment = 256;  // cudaMalloc's
   std::int64_t apart = 0;
   std::int64_t merged = 0;
   for (const std::int64_t length : gradients.tensors) {
     const std::int64_t bytes = length * number_bytes(number_);
     tensors_.push_back({apart, merged, bytes});
-    apart += (bytes + alignment - 1) / alignment * alignment;
+    apart += aligned(bytes);
     merged += bytes;
   }
   apart_ = gpu_.allocate(apart);

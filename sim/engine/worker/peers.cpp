@@ -17,7 +17,7 @@ void Peers::send(const SharedPayload& payload, int to, int round, const Values& 
 }
 
 void Peers::exchange(const SharedPayload& payload, int with, int round, const Values& model) {
-  if (!worker_.job().job().asks_peers) throw SimulationError("a program asked a peer, but its job does not say that it asks peers");
+  if (!worker_.job().job().asks_peers) throw SimulationError("a program asked a peer, but its job does not say so; set asks_peers");
   worker_.count_post(2, payload->bytes, 2.0 * payload->bytes);  // the message and its answer
   worker_.job().peers().send({.from = worker_.rank(),
                               .to = with,

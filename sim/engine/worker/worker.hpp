@@ -112,7 +112,7 @@ class Worker {
   void begin(Pass& pass);
   /// Begins the layers of a pass one by one until so much is done, because communication may slow each of them.
   void begin_layers_until(Pass& pass, Seconds done);
-  /// For a layer that starts now, or when a pause ends, unless it is known from before.
+  /// Learns the channel's use for a layer that starts now, or when a pause ends, unless it is still known.
   void learn_channel_use();
   /// The `end` of a piece of a pass, or of the update, with its cause.
   Moment end_of(const Pass& pass, Seconds done, Seconds end) const;
